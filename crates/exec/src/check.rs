@@ -19,9 +19,9 @@ use mote_catalog::catalog_store::stored::{
 };
 use mote_catalog::database::Database;
 use mote_catalog::write_error;
-use mote_executor::modify::partition::PartitionTest;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::node::modify::partition::PartitionTest;
 use mote_executor::row_codec::RowCodec;
+use mote_executor::runtime::{Runtime, Values};
 
 /// Rows that are named for one fault.
 const ROWS_NAMED: usize = 5;

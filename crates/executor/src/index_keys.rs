@@ -15,8 +15,8 @@ use mote_sql::expr::{ConstantFolder, Expr};
 use mote_types::{ColumnType, Datum};
 
 use crate::expr::{Expression, FOLDER, compile};
-use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::{ColumnCodec, append_key};
+use crate::runtime::{Runtime, Values};
 use mote_catalog::catalog_store::index_texts::{
     Builtins, Definition, Evaluation, bind, columns_of, folded, key_type, relation_of,
 };

@@ -3,10 +3,12 @@
 //! Read in this order:
 //!  1. `context`: what a running statement reaches: its session's state, its transaction, its host, and by `calls` the layers
 //!     above; `memory`: what statements keep is charged.
-//!  2. `query`: a plan compiled to a program, and its execution; `plans`: from text to a plan that is current.
+//!  2. `runtime`: what expressions and nodes reach while they run, and the contract of nodes.
 //!  3. `expr`, `functions`: expressions compiled and evaluated; `index_keys`: the same for the engine's indexes.
-//!  4. `node`, `modify`: one file per plan node; locking, EvalPlanQual, constraints; `row_codec`: rows as the engine has them.
-//!  5. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own.
+//!  4. `node`: one file per plan node; in `modify` those that write rows: locking, EvalPlanQual, constraints, triggers;
+//!     `row_codec`: rows as the engine has them.
+//!  5. `query`: the execution of a plan's program; `plans`: from text to a plan that is current.
+//!  6. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait; every failure is an
 //! `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sessions, commands, bodies of routines (called through
@@ -20,9 +22,9 @@ pub mod expr;
 pub mod functions;
 pub mod index_keys;
 pub mod memory;
-pub mod modify;
 pub mod node;
 pub mod plans;
 pub mod query;
 pub mod row_codec;
+pub mod runtime;
 pub mod server_files;

@@ -11,7 +11,7 @@ use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 pub(super) fn run(
     create: &CreateTableAs,

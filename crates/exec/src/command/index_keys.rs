@@ -29,7 +29,7 @@ use mote_catalog::views::builtin;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::compile;
 use mote_executor::index_keys::EVALUATION;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 /// Names that every table has columns by, though no index can be over them.
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];

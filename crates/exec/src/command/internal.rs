@@ -17,8 +17,9 @@ use mote_types::Datum;
 use super::{privileges, schema};
 use mote_executor::context::StatementContext;
 use mote_executor::context::{SessionState, UtilityParameters};
+use mote_executor::node::Program;
 use mote_executor::plans::planning::PlanningRounds;
-use mote_executor::query::{Execution, Program};
+use mote_executor::query::Execution;
 
 /// Takes the rows of a query, with the context to hand them on.
 pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;

@@ -28,9 +28,9 @@ use mote_catalog::catalog_store::stored::{
 use mote_catalog::views::partition_text;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::compile;
-use mote_executor::modify::partition::{KeyExpressions, PartitionTest};
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::node::modify::partition::{KeyExpressions, PartitionTest};
 use mote_executor::row_codec::RowCodec;
+use mote_executor::runtime::{Runtime, Values};
 
 const KEYS_MAX: usize = 32;
 const INVALID: SqlState = state::INVALID_OBJECT_DEFINITION;

@@ -18,7 +18,7 @@ use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredIndex, Sto
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::Expression;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 /// Rewrites `old`, which stands in the catalog, as `new`. Columns named in `conversions` take the value of an expression
 /// over the old row; other columns keep theirs, and those that `old` does not have get their defaults.

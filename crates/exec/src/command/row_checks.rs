@@ -14,9 +14,9 @@ use mote_catalog::catalog_store::stored::{
 use mote_catalog::views::text::expression_key;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::compile;
-use mote_executor::modify::full_text;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::node::modify::full_text;
 use mote_executor::row_codec::RowCodec;
+use mote_executor::runtime::{Runtime, Values};
 
 /// An error if the table has any row.
 pub(super) fn refuse_rows(

@@ -21,6 +21,7 @@ use mote_catalog::write_error;
 use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+use mote_executor::node::modify::after::DeferredEvents;
 
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";
@@ -371,7 +372,7 @@ pub(super) fn refuse_pending_events(
     table: &StoredRelation,
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
-    if !context.session.deferred.concern(Oid(table.oid)) {
+    if !DeferredEvents::seen(context.session).is_some_and(|queue| queue.concern(Oid(table.oid))) {
         return Ok(());
     }
     Err(SqlError::new(

@@ -8,7 +8,7 @@ use mote_sql::catalog::CatalogView;
 use super::schema;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
-use mote_executor::modify::after;
+use mote_executor::node::modify::after::{self, DeferredEvents};
 
 const NAME: &str = "SET CONSTRAINTS";
 
@@ -24,14 +24,14 @@ pub(super) fn run(
     }
     let depth = context.session.savepoint_depth;
     if set.constraints.is_empty() {
-        context.session.deferred.set_all(set.deferred, depth);
+        DeferredEvents::of(context.session).set_all(set.deferred, depth);
     } else {
         let mut found = Vec::new();
         for name in &set.constraints {
             found.extend(deferrable(name, set.deferred, context)?);
         }
         for constraint in with_those_of_partitions(found, context) {
-            context.session.deferred.set(constraint, set.deferred, depth);
+            DeferredEvents::of(context.session).set(constraint, set.deferred, depth);
         }
     }
     if !set.deferred {

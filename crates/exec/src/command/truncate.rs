@@ -16,9 +16,9 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::TriggerOperation;
-use mote_executor::modify::after;
-use mote_executor::modify::trigger::{Stage, StatementTriggers};
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::node::modify::after;
+use mote_executor::node::modify::trigger::{Stage, StatementTriggers};
+use mote_executor::runtime::{Runtime, Values};
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

@@ -18,7 +18,7 @@ use mote_catalog::privileges;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::expr::compile;
-use mote_executor::query::runtime::Runtime;
+use mote_executor::runtime::Runtime;
 
 impl<'c> Frame<'c> {
     pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {

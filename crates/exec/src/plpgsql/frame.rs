@@ -18,7 +18,7 @@ use crate::routine::nested;
 use mote_executor::context::StatementContext;
 use mote_executor::expr;
 use mote_executor::plans::Prepared;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
 

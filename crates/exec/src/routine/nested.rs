@@ -36,7 +36,7 @@ use mote_executor::plans::partition_locks::PartitionLocks;
 use mote_executor::plans::planning::{PlanningRounds, parse_text};
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
-use mote_executor::query::runtime::Emit;
+use mote_executor::runtime::Emit;
 
 /// A statement of a body, planned when it is first run.
 pub struct Statement {

@@ -11,7 +11,7 @@ use mote_executor::context::StatementContext;
 use mote_executor::context::calls::RoutineCall;
 use mote_executor::expr::{Expression, compile};
 use mote_executor::memory::{Kept, row_bytes};
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 /// How a row of the last statement becomes a row of the result.
 #[derive(Default)]

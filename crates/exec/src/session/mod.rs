@@ -47,7 +47,6 @@ use mote_catalog::views::SessionObjects;
 use mote_executor::context::notifications::SessionNotifications;
 use mote_executor::context::{SequenceValues, SessionState};
 use mote_executor::memory::{self, row_bytes};
-use mote_executor::modify::after::DeferredEvents;
 use mote_executor::plans::Prepared;
 use objects::NamedStatement;
 pub use portal::{BindTarget, Portal, PortalState};
@@ -181,7 +180,7 @@ impl Session {
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
                 trigger_depth: 0,
-                deferred: DeferredEvents::default(),
+                deferred: None,
                 instance: database.instance(),
                 notifications: SessionNotifications::default(),
             },

@@ -14,7 +14,7 @@ use mote_catalog::settings::{Characteristics, SynchronousCommit};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
-use mote_executor::modify::after;
+use mote_executor::node::modify::after;
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
@@ -456,11 +456,7 @@ impl Session {
 
     /// Does what was put off to the end of the transaction.
     pub(super) fn fire_deferred(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        let Some(transaction) = self
-            .transaction
-            .as_ref()
-            .filter(|_| !self.state.deferred.is_empty())
-        else {
+        let Some(transaction) = self.transaction.as_ref().filter(|_| self.state.has_deferred()) else {
             return Ok(());
         };
         let mut context = StatementContext {
@@ -522,7 +518,7 @@ impl Session {
             // Told to those who get the session's advisory locks.
             self.known = self.known.max(transaction.abort().known);
         }
-        self.state.deferred.clear();
+        self.state.clear_deferred();
         self.state.notifications.clear();
         self.block.state = BlockState::Idle;
     }
@@ -583,7 +579,7 @@ impl Session {
         self.state.catalog.forget_temporary_use();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
-        self.state.deferred.clear();
+        self.state.clear_deferred();
         self.state.notifications.clear();
         if self.state.settings.has_undo() {
             let reported = self.state.settings.end_transaction(committed);

@@ -2,6 +2,7 @@
 //!
 //! Leaves out what only the layers above the executor keep with a session (`calls`).
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use mote_engine::{DrawnNumbers, SessionMemory};
 use mote_types::Datum;
 
 use super::notifications::SessionNotifications;
-use crate::modify::after::DeferredEvents;
 use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::stored::StoredSequence;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
@@ -77,6 +77,22 @@ pub struct UtilityParameters {
     pub values: Vec<Datum>,
 }
 
+/// What a transaction puts off to its end. What stands in it is known to those who write rows
+/// (`crate::node::modify::after`), who take it back by its type.
+pub trait DeferredWork: Any + Send {
+    /// Nothing waits for the end of the transaction.
+    fn is_empty(&self) -> bool;
+
+    /// RELEASE: what was done since belongs to the savepoint around it, of which `depth` are open now.
+    fn release_to(&mut self, depth: u32);
+
+    /// ROLLBACK TO: what was done with `depth` or more savepoints open is undone.
+    fn rollback_to(&mut self, depth: u32);
+
+    /// The transaction is over.
+    fn clear(&mut self);
+}
+
 pub struct SessionState {
     /// Number shown as pid: unique among live sessions, what CancelRequest names.
     pub pid: u32,
@@ -103,8 +119,8 @@ pub struct SessionState {
     pub savepoint_depth: u32,
     /// Trigger functions that run inside of each other: pg_trigger_depth().
     pub trigger_depth: u32,
-    /// What waits for the end of the transaction, and what SET CONSTRAINTS said.
-    pub deferred: DeferredEvents,
+    /// What waits for the end of the transaction, and what SET CONSTRAINTS said; None until there is any.
+    pub deferred: Option<Box<dyn DeferredWork>>,
     pub notifications: SessionNotifications,
     /// Which of the databases in this process: part of the key of cached plans.
     pub instance: u64,
@@ -172,12 +188,30 @@ impl SessionState {
         self.activity.doing().application = application.to_string();
     }
 
+    /// Whether something waits for the end of the transaction.
+    #[inline]
+    pub fn has_deferred(&self) -> bool {
+        self.deferred
+            .as_ref()
+            .is_some_and(|deferred| !deferred.is_empty())
+    }
+
+    /// The transaction is over, or what it has put off was given up.
+    #[inline]
+    pub fn clear_deferred(&mut self) {
+        if let Some(deferred) = &mut self.deferred {
+            deferred.clear();
+        }
+    }
+
     /// RELEASE: `depth` savepoints stay open.
     pub fn release_savepoints(&mut self, depth: u32) {
         self.savepoint_depth = depth;
         self.catalog.release_to(depth);
         self.settings.release_to(depth);
-        self.deferred.release_to(depth);
+        if let Some(deferred) = &mut self.deferred {
+            deferred.release_to(depth);
+        }
         self.notifications.release_to(depth);
     }
 
@@ -185,7 +219,9 @@ impl SessionState {
     pub fn roll_back_savepoints(&mut self, depth: u32) -> SqlResult<Vec<Reported>> {
         self.savepoint_depth = depth;
         self.catalog.rollback_to(depth)?;
-        self.deferred.rollback_to(depth);
+        if let Some(deferred) = &mut self.deferred {
+            deferred.rollback_to(depth);
+        }
         self.notifications.rollback_to(depth);
         Ok(self.settings.rollback_to(depth))
     }

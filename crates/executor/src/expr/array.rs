@@ -7,7 +7,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Array, Datum, Dimension, Oid, Record, RowType, oid};
 
 use super::Expression;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct ArrayConstructor {
     pub elements: Box<[Expression]>,

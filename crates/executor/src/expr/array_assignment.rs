@@ -10,7 +10,7 @@ use mote_types::{Array, Datum, Dimension, Oid};
 
 use super::Expression;
 use super::array::SubscriptTerm;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// Elements that an array may have: what PostgreSQL can allocate.
 const ELEMENTS_MAX: i64 = 0x07FF_FFFF;

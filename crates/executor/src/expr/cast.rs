@@ -10,7 +10,7 @@ use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::catalog_store::SessionCatalog;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;

@@ -14,7 +14,7 @@ use mote_types::compare::check_alike;
 
 use super::Expression;
 use crate::functions::{Body, CallSite};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// One of the six comparisons of a type's default order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

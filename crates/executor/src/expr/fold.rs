@@ -6,7 +6,7 @@ use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::compile;
-use crate::query::runtime::{Runtime, Values};
+use crate::runtime::{Runtime, Values};
 
 /// What folding one expression may cost. What costs more is left to the execution, which can be suspended and ended.
 const FOLD_UNITS: usize = 64 << 10;

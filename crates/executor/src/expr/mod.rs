@@ -37,7 +37,7 @@ use mote_sql::expr::{BooleanTest, SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, RowType};
 
 use crate::functions::{Body, CallSite};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use cast::Cast;
 use comparison::{ArrayComparison, Compare, InList, RowComparison};
 use subplan::SubPlan;

@@ -10,7 +10,7 @@ use mote_types::{ColumnType, Datum, Record, RowType};
 use super::{Expression, compile_all};
 use crate::context::calls::{Returned, RoutineCall};
 use crate::memory::KeptRows;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct RoutineSite {
     routine: Arc<Routine>,

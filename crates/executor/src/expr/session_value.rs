@@ -11,7 +11,7 @@ use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
 use crate::context::StatementContext;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::catalog_store::sequence_lock;
 use mote_catalog::catalog_store::stored::StoredSequence;
 use mote_catalog::privileges::check_sequence;

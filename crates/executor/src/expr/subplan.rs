@@ -12,8 +12,7 @@ use mote_types::{Datum, Oid};
 
 use super::comparison::{Operation, Predicate, equal_rows, hash_row};
 use super::{Expression, boolean};
-use crate::node::{NodeProgram, Operator};
-use crate::query::runtime::Runtime;
+use crate::runtime::{Operator, RowSet, Runtime};
 
 /// A call of a sub-plan.
 pub struct SubPlan {
@@ -36,41 +35,6 @@ pub struct Quantified {
     pub predicates: Box<[Predicate]>,
     pub all: bool,
     pub negated: bool,
-}
-
-/// A sub-plan's state within an execution.
-pub struct SubPlanState {
-    /// None only while the tree runs.
-    tree: Option<Box<dyn Operator>>,
-    /// The result of a sub-plan without bindings.
-    cached: Option<Datum>,
-    rows: Option<RowSet>,
-}
-
-/// The rows of an uncorrelated IN, hashed.
-struct RowSet {
-    rows: Vec<Vec<Datum>>,
-    table: HashTable<usize>,
-    /// Some row has a null.
-    has_null: bool,
-}
-
-impl SubPlanState {
-    pub fn new(program: &NodeProgram) -> SubPlanState {
-        SubPlanState {
-            tree: Some(program.instantiate()),
-            cached: None,
-            rows: None,
-        }
-    }
-
-    pub fn reset(&mut self) {
-        if let Some(tree) = &mut self.tree {
-            tree.reset();
-        }
-        self.cached = None;
-        self.rows = None;
-    }
 }
 
 impl SubPlan {

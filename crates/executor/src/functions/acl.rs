@@ -10,7 +10,7 @@ use mote_types::{Datum, oid};
 
 use super::set_returning::rows;
 use super::{Body, RowSource, array_of, oid as oid_value, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::views::Facts;
 use mote_catalog::views::text::{acl_item, default_acl};
 

@@ -14,7 +14,7 @@ use super::ordered_set::OrderedSet;
 use super::variance::Squares;
 use super::{bytes, float8, int8, numeric, text};
 use crate::expr::{order, stack_arrays};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// An aggregate, resolved from its body's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use mote_engine::WriteError;
 use mote_types::Datum;
 
 use super::{Body, CallSite, int4, int8, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use crate::server_files::elsewhere;
 use mote_catalog::write_error;
 

@@ -7,7 +7,7 @@ use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, Interval, oid, operators};
 
 use super::{Body, CallSite, float8, int4, interval, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::settings::{PLAIN_SETTINGS, general};
 
 pub use arithmetic::add_intervals;

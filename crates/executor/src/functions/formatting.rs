@@ -11,7 +11,7 @@ use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 
 use super::text::{append_repeated, as_text, char_count};
 use super::{Body, CallSite, float8, int4, int8, numeric, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

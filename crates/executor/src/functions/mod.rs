@@ -48,7 +48,7 @@ use mote_sql::builtin::function::FUNCTIONS;
 use mote_types::{Array, ColumnType, Datum, Interval, Numeric, family};
 
 use crate::expr::Operation;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// The place of a call: what bodies of polymorphic and variadic functions need to know.
 pub struct CallSite {

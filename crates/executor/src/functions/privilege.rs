@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{Body, CallSite, text};
 use crate::expr::reg_lookup;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 

@@ -4,7 +4,7 @@ use mote_common::{SqlError, SqlResult, error::state};
 use mote_types::Datum;
 
 use super::{Body, CallSite};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

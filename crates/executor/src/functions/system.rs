@@ -16,7 +16,7 @@ use super::{
 };
 use crate::context::StatementContext;
 use crate::expr::reg_lookup;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
 use mote_catalog::privileges;

@@ -8,7 +8,7 @@ use mote_types::datum::{copy_text, without_blanks};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
 use super::{Body, CallSite, int4, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// What handling one piece of a text costs besides its bytes.
 const PIECE_COST: usize = 32;

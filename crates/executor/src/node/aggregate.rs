@@ -18,7 +18,7 @@ use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_all, compile_option, equal_rows, order};
 use crate::functions::aggregate::{self as bodies, Accumulator};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// A compiled aggregate call.
 pub struct Call {

@@ -15,7 +15,7 @@ use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_all};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     inputs: InputsProgram,

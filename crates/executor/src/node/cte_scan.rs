@@ -9,51 +9,10 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::expr::Expr;
 use mote_types::Datum;
 
-use super::memory::WorkMemory;
-use super::{NodeProgram, Operator};
 use crate::expr::{Expression, compile_option};
-use crate::query::runtime::Runtime;
-
-/// The rows of a WITH query so far.
-pub struct CteState {
-    /// None only while it runs.
-    tree: Option<Box<dyn Operator>>,
-    rows: Vec<Vec<Datum>>,
-    finished: bool,
-    memory: WorkMemory,
-}
-
-/// The rows that the last round of a recursive query produced.
-#[derive(Default)]
-pub struct WorkTable {
-    pub rows: Vec<Vec<Datum>>,
-}
-
-impl WorkTable {
-    pub fn clear(&mut self) {
-        self.rows.clear();
-    }
-}
+use crate::runtime::{CteState, Operator, Runtime};
 
 impl CteState {
-    pub fn new(program: &NodeProgram) -> CteState {
-        CteState {
-            tree: Some(program.instantiate()),
-            rows: Vec::new(),
-            finished: false,
-            memory: WorkMemory::default(),
-        }
-    }
-
-    pub fn reset(&mut self) {
-        if let Some(tree) = &mut self.tree {
-            tree.reset();
-        }
-        self.rows.clear();
-        self.memory.clear();
-        self.finished = false;
-    }
-
     /// Produces one more row; false at the end.
     fn advance(number: usize, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let cte = &mut runtime.values.ctes[number];

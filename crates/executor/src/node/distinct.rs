@@ -10,7 +10,7 @@ use mote_types::Datum;
 use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_all, equal_rows};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     input: NodeProgram,

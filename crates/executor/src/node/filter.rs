@@ -9,7 +9,7 @@ use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     input: NodeProgram,

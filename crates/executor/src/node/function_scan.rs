@@ -14,7 +14,7 @@ use mote_types::{ColumnType, Datum, Record, RowType, oid};
 use super::Operator;
 use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option};
 use crate::functions::{self, CallSite, RowSource, SetFunction};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// A call that yields rows.
 pub enum SetCall {

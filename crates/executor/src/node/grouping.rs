@@ -6,9 +6,9 @@ use hashbrown::HashTable;
 use mote_common::SqlResult;
 use mote_types::Datum;
 
-use super::memory::WorkMemory;
 use crate::expr::{equal_rows, hash_row};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
+use crate::runtime::WorkMemory;
 
 #[derive(Default)]
 pub struct RowSet {

@@ -12,7 +12,7 @@ use mote_types::Datum;
 use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 const NONE: u32 = u32::MAX;
 

@@ -25,8 +25,8 @@ use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::expr::{Expression, compile, compile_all, compile_option, equal, order};
-use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::append_key;
+use crate::runtime::{Runtime, find_index};
 
 enum Equality {
     Value(Expression),

@@ -11,7 +11,7 @@ use mote_types::Datum;
 use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     input: NodeProgram,

@@ -13,10 +13,11 @@ use mote_planner::plan::node::{Node, RowLock, RowMark, ScanId};
 use mote_sql::clause::{LockStrength, LockWait};
 use mote_types::Datum;
 
-use super::scan::{Mark, mark_of};
+use super::scan::mark_of;
 use super::{NodeProgram, Operator, compile_node};
-use crate::modify::recheck::{Locked, Rechecker, lock};
-use crate::query::runtime::Runtime;
+use crate::node::modify::recheck::{Locked, Rechecker, lock};
+use crate::runtime::Mark;
+use crate::runtime::Runtime;
 use mote_catalog::write_error;
 
 pub struct Program {

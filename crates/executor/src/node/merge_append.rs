@@ -13,7 +13,7 @@ use mote_types::Datum;
 use super::Operator;
 use super::append::{Inputs, InputsProgram};
 use super::sort::{Key, compare_keys, compile_keys};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     inputs: InputsProgram,

@@ -1,13 +1,7 @@
 //! Plan nodes at work: each is a program (compiled once, shared) and an operator (the state of one run).
 //!
-//! Read in this order: this file (the contract), `scan` (what the table scans share), then any node: one file each.
-//!
-//! Contract of [`Operator`]
-//!  1. `next` moves to the next row and answers whether there is one; `row` is that row until the next call.
-//!  2. An operator starts by itself at the first `next` after it was made or `reset`; `reset` is cheap and cannot fail,
-//!     so that a nested loop may reset its inner side for every outer row.
-//!  3. Nothing borrowed from an index, a version or a latch lives across a call of `burn` or `wait`.
-//!  4. While `Values::recheck` is set, scans of the named relations yield the named row instead (EvalPlanQual).
+//! Read in this order: `crate::runtime::operator` (the contract), this file, `program` (a whole plan), `scan` (what the table
+//! scans share), then any node: one file each; `modify` holds those that write rows.
 
 pub mod scan;
 mod aggregate;
@@ -21,10 +15,11 @@ mod hash_join;
 pub mod index_scan;
 mod limit;
 mod lock_rows;
-mod memory;
 mod merge_append;
+pub mod modify;
 mod nested_loop;
 mod project;
+mod program;
 mod project_set;
 mod recursive_union;
 mod result;
@@ -43,15 +38,10 @@ use mote_common::SqlResult;
 use mote_planner::plan::node::Node;
 use mote_types::Datum;
 
-use crate::modify::{delete, insert, merge, update};
-use crate::query::runtime::Runtime;
+pub use program::Program;
 
-/// A node of a running plan.
-pub trait Operator: Send {
-    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool>;
-    fn row(&self) -> &[Datum];
-    fn reset(&mut self);
-}
+use crate::runtime::Operator;
+use modify::{delete, insert, merge, update};
 
 macro_rules! node_programs {
     ($($name:ident($module:ident),)*) => {

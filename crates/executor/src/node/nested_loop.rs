@@ -10,10 +10,10 @@ use mote_planner::plan::node;
 use mote_planner::plan::node::JoinKind;
 use mote_types::Datum;
 
-use super::memory::WorkMemory;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
+use crate::runtime::WorkMemory;
 
 pub struct Program {
     kind: JoinKind,

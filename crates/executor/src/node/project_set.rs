@@ -11,7 +11,7 @@ use super::function_scan::SetCall;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile};
 use crate::functions::RowSource;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 enum Column {
     Scalar(Expression),

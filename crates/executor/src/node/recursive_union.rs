@@ -7,9 +7,9 @@ use mote_planner::plan::node::{Node, Renewed};
 use mote_types::Datum;
 
 use super::grouping::RowSet;
-use super::memory::WorkMemory;
 use super::{NodeProgram, Operator, compile_node, copy_row};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
+use crate::runtime::WorkMemory;
 
 pub struct Program {
     cte: usize,

@@ -8,8 +8,8 @@ use mote_planner::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_sql::catalog::Relation;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
-use crate::query::runtime::{RecheckRow, Runtime};
 use crate::row_codec::{ColumnCodec, RowCodec};
+use crate::runtime::{Mark, RecheckRow, Runtime};
 
 /// One column of a scan's row.
 enum Output {
@@ -184,13 +184,6 @@ pub fn read_replacement(
     let Some(version) = version else { return false };
     columns.read(&version, &table.view(version.layout(), version.bytes()), row);
     true
-}
-
-/// What a row mark names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark {
-    pub member: MemberNumber,
-    pub row: RowId,
 }
 
 /// The row that a mark names; None for the null-extended side of an outer join.

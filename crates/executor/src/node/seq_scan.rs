@@ -12,7 +12,7 @@ use mote_types::Datum;
 use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     scan: ScanId,

@@ -9,7 +9,7 @@ use mote_types::Datum;
 
 use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     kind: SetOperationKind,

@@ -11,10 +11,10 @@ use mote_planner::plan::node::Node;
 use mote_sql::expr::{Expr, SortKey};
 use mote_types::Datum;
 
-use super::memory::WorkMemory;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_option, order};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
+use crate::runtime::WorkMemory;
 
 /// A compiled ORDER BY item.
 pub struct Key {

@@ -14,7 +14,7 @@ use mote_types::{ColumnType, Datum, oid};
 
 use super::scan::ScanColumns;
 use crate::expr::{Expression, Operation, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// How a column's values lie in a row.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use mote_types::Datum;
 
 use super::Operator;
 use crate::expr::{Expression, compile_all};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     rows: Vec<Box<[Expression]>>,

@@ -11,7 +11,7 @@ use mote_types::{Datum, Record};
 use super::Operator;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::views::{Source, TABLES};
 
 pub struct Program {

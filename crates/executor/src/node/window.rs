@@ -17,14 +17,14 @@ use mote_sql::expr::{
 };
 use mote_types::{ColumnType, Datum};
 
-use super::memory::WorkMemory;
 use super::sort::{KeyDirection, compile_keys};
 use super::window_range::RangeBound;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows};
 use crate::functions::aggregate::{self, Aggregate, whole};
 use crate::functions::window::{self, WindowBody};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
+use crate::runtime::WorkMemory;
 
 enum Function {
     Window(WindowBody),

@@ -18,7 +18,7 @@ use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
 use mote_types::ColumnType;
 
-use crate::query::Program;
+use crate::node::Program;
 use partition_locks::PartitionLocks;
 
 /// A statement planned under one state of the catalog. Shared between the sessions of a worker.

@@ -15,7 +15,7 @@ use mote_sql::expr::Expr;
 use mote_types::{Datum, oid};
 
 use crate::node::append;
-use crate::query::runtime::{Runtime, Values};
+use crate::runtime::{Runtime, Values};
 
 type Lock = (TableId, TableLockMode);
 

@@ -26,7 +26,7 @@ use super::partition_locks::PartitionLocks;
 use super::plan_cache::{Key, PlanCache};
 use super::{CachedPlan, Prepared};
 use crate::context::SessionState;
-use crate::query::Program;
+use crate::node::Program;
 use mote_catalog::host::Host;
 
 /// Longer texts are not cached: bulk INSERTs with literals would fill the memory and never hit.

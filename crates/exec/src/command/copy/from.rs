@@ -26,7 +26,7 @@ use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
 use mote_catalog::write_error;
 use mote_executor::context::StatementContext;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 use mote_executor::server_files::FileReader;
 
 /// Bytes of a value or a line that a message shows.

@@ -17,10 +17,10 @@ use mote_types::{ColumnType, Datum, oid};
 
 use mote_executor::context::calls::TriggerOperation;
 use mote_executor::expr::{Expression, compile};
-use mote_executor::modify::routing::{Router, Routing};
-use mote_executor::modify::trigger::{RowTriggers, Stage, StatementTriggers};
-use mote_executor::modify::{Target, after};
-use mote_executor::query::runtime::Runtime;
+use mote_executor::node::modify::routing::{Router, Routing};
+use mote_executor::node::modify::trigger::{RowTriggers, Stage, StatementTriggers};
+use mote_executor::node::modify::{Target, after};
+use mote_executor::runtime::Runtime;
 
 /// What turns field values into stored rows.
 pub(in crate::command) struct Sink {

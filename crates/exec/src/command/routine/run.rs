@@ -15,7 +15,7 @@ use mote_executor::context::SessionState;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::expr::compile;
-use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::runtime::{Runtime, Values};
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {

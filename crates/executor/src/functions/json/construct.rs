@@ -11,7 +11,7 @@ use mote_types::{ColumnType, Datum, FormatSettings, datetime, oid};
 
 use super::super::{Body, CallSite, array_of as array_argument, boolean, text};
 use super::{binary, json_text, reserve_for};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {

@@ -21,7 +21,7 @@ use super::insert::insert_into;
 use super::routing::{Router, Routing};
 use super::{ViewChecks, compile_returning};
 use crate::expr::Expression;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// How rows move below one partitioned table.
 pub(super) struct Moving {

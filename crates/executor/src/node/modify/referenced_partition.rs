@@ -18,7 +18,7 @@ use super::foreign_key::Referenced;
 use super::routing::index_descends_from;
 use super::write_error;
 use crate::expr::convert;
-use crate::query::runtime::{Runtime, find_index};
+use crate::runtime::{Runtime, find_index};
 
 /// A referenced table that is partitioned.
 pub(super) struct ReferencedPartitions {

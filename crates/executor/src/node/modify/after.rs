@@ -10,6 +10,7 @@
 //! here.
 //! Bound: the events of a statement and those of a transaction take at most `work_mem` each; beyond it 53200.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -22,10 +23,11 @@ use mote_types::Datum;
 use super::deferred_key::KeyTaken;
 use super::foreign_key::{Gone, Missing, heap_bytes};
 use super::trigger::TriggerEvent;
-use crate::context::StatementContext;
 use crate::context::calls::TriggerOperation;
+use crate::context::state::DeferredWork;
+use crate::context::{SessionState, StatementContext};
 use crate::memory::Kept;
-use crate::query::runtime::{Runtime, Values};
+use crate::runtime::{AfterWork, Runtime, Values};
 
 /// How far a constraint's check can be put off. What is not deferrable has none.
 #[derive(Clone, Copy, Debug)]
@@ -134,11 +136,31 @@ pub struct TransitionTables {
     pub new: Arc<Vec<Vec<Datum>>>,
 }
 
-impl AfterEvents {
-    pub fn clear(&mut self) {
+impl AfterWork for AfterEvents {
+    fn clear(&mut self) {
         self.queue.clear();
         self.changes.clear();
         self.kept.clear();
+    }
+}
+
+/// Nobody else makes such a queue.
+const OTHER_QUEUE: &str = "the queue of a statement is one of after-events";
+
+impl AfterEvents {
+    /// The queue of a statement, made when it is first asked for.
+    pub fn of(values: &mut Values) -> &mut AfterEvents {
+        let queue = values
+            .after_events
+            .get_or_insert_with(|| Box::new(AfterEvents::default()));
+        let queue: &mut dyn Any = queue.as_mut();
+        queue.downcast_mut().expect(OTHER_QUEUE)
+    }
+
+    /// The next event of a statement, if it has left any.
+    fn next(values: &mut Values) -> Option<Event> {
+        values.after_events.as_ref()?;
+        AfterEvents::of(values).pop()
     }
 
     /// The number of the changes of this kind that are still being collected.
@@ -245,27 +267,28 @@ fn within(bytes: usize, limit_bytes: usize) -> SqlResult<()> {
 /// Queues an event for the end of the running statement.
 pub fn push(event: Event, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     let limit_bytes = runtime.work_memory_bytes();
-    let AfterEvents { queue, kept, .. } = &mut runtime.values.after_events;
+    let AfterEvents { queue, kept, .. } = AfterEvents::of(runtime.values);
     let must_grow = kept.note(event.bytes());
     let bytes = kept.bytes();
     queue.push_back(event);
     if must_grow {
         let memory = runtime.session().memory.clone();
-        runtime.values.after_events.kept.grow(&memory, EVENTS)?;
+        AfterEvents::of(runtime.values).kept.grow(&memory, EVENTS)?;
     }
     within(bytes, limit_bytes)
 }
 
 /// The end of a statement: its events fire, or are put off to the end of the transaction. Firing may queue more.
 pub fn end_statement(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-    while let Some(event) = runtime.values.after_events.pop() {
+    while let Some(event) = AfterEvents::next(runtime.values) {
         runtime.burn(1)?;
         if let Some(deferral) = event.deferral()
-            && runtime.session().deferred.is_deferred(deferral)
+            && DeferredEvents::defer(runtime.session(), deferral)
         {
             let room = Room::new(runtime);
             let session = &mut *runtime.context().session;
-            session.deferred.push(event, session.savepoint_depth, &room)?;
+            let depth = session.savepoint_depth;
+            DeferredEvents::of(session).push(event, depth, &room)?;
             continue;
         }
         event.fire(runtime)?;
@@ -276,8 +299,11 @@ pub fn end_statement(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
 /// Fires what waits in the transaction's queue: all of it at its end, else what is not deferred any more.
 pub fn fire_deferred(at_end: bool, context: &mut StatementContext<'_>) -> SqlResult<()> {
     loop {
+        if !context.session.has_deferred() {
+            return Ok(());
+        }
         let depth = context.session.savepoint_depth;
-        let due = context.session.deferred.take_due(at_end, depth);
+        let due = DeferredEvents::of(context.session).take_due(at_end, depth);
         if due.is_empty() {
             return Ok(());
         }
@@ -344,14 +370,33 @@ pub struct DeferredEvents {
     marks: Vec<Mark>,
 }
 
+/// Nobody else makes such a queue.
+const OTHER_DEFERRED: &str = "what a session puts off are after-events";
+
 impl DeferredEvents {
-    pub fn is_deferred(&self, deferral: Deferral) -> bool {
-        self.modes.defer(deferral)
+    /// The queue of a session's transaction, made when it is first asked for.
+    pub fn of(session: &mut SessionState) -> &mut DeferredEvents {
+        let queue = session
+            .deferred
+            .get_or_insert_with(|| Box::new(DeferredEvents::default()));
+        let queue: &mut dyn Any = queue.as_mut();
+        queue.downcast_mut().expect(OTHER_DEFERRED)
     }
 
-    /// Nothing waits for the end of the transaction.
-    pub fn is_empty(&self) -> bool {
-        self.open == 0
+    /// The same to look at; None: nothing was ever put off.
+    pub fn seen(session: &SessionState) -> Option<&DeferredEvents> {
+        let queue: &dyn Any = session.deferred.as_deref()?;
+        Some(queue.downcast_ref().expect(OTHER_DEFERRED))
+    }
+
+    /// Whether a check is put off as SET CONSTRAINTS stands.
+    pub fn defer(session: &SessionState, deferral: Deferral) -> bool {
+        let queue = DeferredEvents::seen(session);
+        queue.map_or(deferral.initially_deferred, |queue| queue.is_deferred(deferral))
+    }
+
+    pub fn is_deferred(&self, deferral: Deferral) -> bool {
+        self.modes.defer(deferral)
     }
 
     /// SET CONSTRAINTS ALL.
@@ -426,9 +471,14 @@ impl DeferredEvents {
         let bytes = |waiting: &Waiting| waiting.event.bytes() + size_of::<Waiting>();
         self.kept.shrink_to(self.waiting.iter().map(bytes).sum());
     }
+}
 
-    /// ROLLBACK TO: what was done with `depth` or more savepoints open is undone.
-    pub fn rollback_to(&mut self, depth: u32) {
+impl DeferredWork for DeferredEvents {
+    fn is_empty(&self) -> bool {
+        self.open == 0
+    }
+
+    fn rollback_to(&mut self, depth: u32) {
         let Some(first) = self.marks.iter().position(|mark| mark.depth >= depth) else {
             return;
         };
@@ -446,8 +496,7 @@ impl DeferredEvents {
         self.count_bytes();
     }
 
-    /// RELEASE: what was done since belongs to the savepoint around it, of which `depth` are open now.
-    pub fn release_to(&mut self, depth: u32) {
+    fn release_to(&mut self, depth: u32) {
         let mut last = 0;
         self.marks.retain_mut(|mark| {
             mark.depth = mark.depth.min(depth);
@@ -457,8 +506,7 @@ impl DeferredEvents {
         });
     }
 
-    /// The transaction is over.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         if !self.waiting.is_empty() || !self.marks.is_empty() || self.modes.all.is_some() {
             *self = DeferredEvents::default();
         }

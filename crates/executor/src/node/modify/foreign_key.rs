@@ -27,14 +27,14 @@ use mote_sql::catalog::{
 use mote_types::key::{KeyBound, key_bound};
 use mote_types::{ColumnType, Datum};
 
-use super::after::{self, Deferral, Event};
+use super::after::{self, Deferral, DeferredEvents, Event};
 use super::disclosure::may_read;
 use super::referenced_partition::{ReferencedPartitions, columns_in, reported};
 use super::{cascade, full_text, update, write_error};
 use crate::expr::{convert, equal, equal_rows};
 use crate::node::index_scan::has_key;
-use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::{ColumnCodec, append_key};
+use crate::runtime::{Runtime, find_index};
 
 /// Most keys fit; a longer one grows.
 const KEY_BYTES_USUAL: usize = 64;
@@ -328,7 +328,7 @@ impl OwnKey {
         }
         let put_off = self
             .deferral
-            .is_some_and(|deferral| runtime.session().deferred.is_deferred(deferral));
+            .is_some_and(|deferral| DeferredEvents::defer(runtime.session(), deferral));
         if put_off || !self.probe(&values, runtime)? {
             let missing = Missing {
                 key: Arc::clone(self),

@@ -1,23 +1,32 @@
 //! What expressions and nodes can reach while they run: the statement's context and the values of this execution.
 //!
+//! Read in this order: this file, `operator` (the contract of plan nodes), `shared` and `recheck` (values with rules of their
+//! own), `work_memory` (what nodes keep is charged).
+//!
 //! Invariant: a [`Runtime`] is built anew for every call of `Execution::run`; all that must outlive a suspended portal
 //! stands in [`Values`] and in the nodes.
 
+pub mod operator;
+pub mod recheck;
+pub mod shared;
+mod work_memory;
+
+use std::any::Any;
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{Snapshot, Table, TableIndex, Transaction};
-use mote_planner::plan::node::{MemberNumber, ScanId};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::{Datum, FormatSettings};
 
 use crate::context::SessionState;
 use crate::context::StatementContext;
-use crate::expr::subplan::SubPlanState;
-use crate::modify::after::AfterEvents;
-use crate::node::cte_scan::{CteState, WorkTable};
-use crate::node::scan::Mark;
 use mote_catalog::database::Database;
+
+pub use operator::Operator;
+pub use recheck::{Mark, Recheck, RecheckRow};
+pub use shared::{CteState, RowSet, SubPlanState, WorkTable};
+pub use work_memory::WorkMemory;
 
 /// Handed down through every node and expression.
 pub struct Runtime<'r, 'c> {
@@ -43,35 +52,15 @@ pub struct Values {
     pub recheck: Option<Recheck>,
     /// Rows written by the statement's own (outermost) INSERT, UPDATE or DELETE.
     pub affected: u64,
-    /// What waits for the end of the statement.
-    pub after_events: AfterEvents,
+    /// What waits for the end of the statement; None until the first write that leaves something.
+    pub after_events: Option<Box<dyn AfterWork>>,
 }
 
-/// The rows that scans yield instead of scanning, while EvalPlanQual re-runs a plan tree.
-pub struct Recheck {
-    pub rows: Vec<RecheckRow>,
-}
-
-#[derive(Clone, Copy)]
-pub struct RecheckRow {
-    pub scan: ScanId,
-    /// None: the null-extended side of an outer join, or another table of the parent: the scan yields nothing.
-    pub mark: Option<Mark>,
-    /// True for the row this transaction has just locked: its newest version counts, not the snapshot's.
-    pub newest: bool,
-}
-
-impl Recheck {
-    pub fn find(&self, scan: ScanId, member: MemberNumber) -> Option<RecheckRow> {
-        let mut found = self.rows.iter().find(|row| row.scan == scan).copied()?;
-        found.mark = found.mark.filter(|mark| mark.member == member);
-        Some(found)
-    }
-
-    /// Whether a scan's row is held in place.
-    pub fn holds(&self, scan: ScanId) -> bool {
-        self.rows.iter().any(|row| row.scan == scan)
-    }
+/// The queue of what writes leave to be done when their statement is through. What stands in it is known to those who
+/// write rows (`crate::node::modify::after`), who take it back by its type.
+pub trait AfterWork: Any + Send {
+    /// Forgets all of it, and keeps the buffers.
+    fn clear(&mut self);
 }
 
 /// Why expressions without a statement never ask for one.

@@ -12,7 +12,7 @@ use mote_types::Datum;
 use super::disclosure::may_read;
 use super::{shown, with_detail};
 use crate::expr::{Expression, compile};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::catalog_store::index_texts::is_call;
 
 /// A partition key as it is evaluated over a row.

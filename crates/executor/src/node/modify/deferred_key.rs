@@ -11,8 +11,8 @@ use mote_sql::catalog::{ConstraintKind, Relation};
 
 use super::after::{self, Deferral, Event};
 use super::{unique_violation, write_error};
-use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::RowCodec;
+use crate::runtime::{Runtime, find_index};
 
 /// The deferrable keys of a written relation.
 pub struct DeferrableKeys(Box<[(IndexId, Deferral)]>);

@@ -6,8 +6,8 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 
+use super::Runtime;
 use crate::memory::{Kept, row_bytes};
-use crate::query::runtime::Runtime;
 
 /// What one node keeps.
 #[derive(Default)]

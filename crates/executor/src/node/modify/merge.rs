@@ -22,7 +22,7 @@ use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_option};
 use crate::node::scan::ScanColumns;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     /// By the member number of the mark.

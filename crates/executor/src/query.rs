@@ -1,89 +1,22 @@
-//! Queries: a plan compiled to a program, and its execution.
-//!
-//! Read in this order: this file, `runtime` (what nodes and expressions reach), then `crate::expr` and `crate::node`.
+//! Queries: the execution of a program.
 //!
 //! A [`Program`] is immutable and shared; an [`Execution`] holds the state of one run and is used again for the next
 //! run of the same statement, so that a prepared statement in steady state allocates nothing here.
 //! Leaves out: locks on relations, privileges and the choice of the snapshot (the session's, before `start`).
-
-pub mod runtime;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult, heap};
 use mote_engine::Snapshot;
-use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::access::Command;
 use mote_types::Datum;
 
 use crate::context::StatementContext;
-use crate::expr::subplan::SubPlanState;
 use crate::memory::{Kept, row_bytes};
-use crate::modify::after::{self, AfterEvents};
-use crate::node::cte_scan::{CteState, WorkTable};
-use crate::node::{NodeProgram, Operator, compile_node};
-use runtime::{Emit, Runtime, Values};
-
-/// A plan made executable: expressions compiled, columns and keys resolved.
-pub struct Program {
-    pub root: NodeProgram,
-    pub subplans: Vec<NodeProgram>,
-    pub ctes: Vec<CteProgram>,
-    command: Command,
-    returns_rows: bool,
-    visible_columns: usize,
-    parameters: usize,
-    exec_parameters: usize,
-}
-
-pub struct CteProgram {
-    pub node: NodeProgram,
-    pub modifies: bool,
-}
-
-const _: () = {
-    const fn shared<T: Send + Sync>() {}
-    shared::<Program>();
-};
-
-impl Program {
-    /// Compiles a query plan. Utility statements have no program.
-    pub fn compile(plan: &Plan) -> SqlResult<Program> {
-        let PlanBody::Query(query) = &plan.body else {
-            return Err(SqlError::internal("a utility statement has no program"));
-        };
-        let mut root = compile_node(&query.root)?;
-        root.count_affected_rows();
-        let subplans = query
-            .subplans
-            .iter()
-            .map(compile_node)
-            .collect::<SqlResult<Vec<_>>>()?;
-        let mut ctes = Vec::with_capacity(query.ctes.len());
-        for cte in &query.ctes {
-            ctes.push(CteProgram {
-                node: compile_node(&cte.node)?,
-                modifies: cte.modifies,
-            });
-        }
-        Ok(Program {
-            root,
-            subplans,
-            ctes,
-            command: query.command,
-            returns_rows: plan.returns_rows,
-            visible_columns: query.visible_columns as usize,
-            parameters: plan.parameters.len(),
-            exec_parameters: query.exec_parameters as usize,
-        })
-    }
-
-    #[inline]
-    pub fn command(&self) -> Command {
-        self.command
-    }
-}
+use crate::node::Program;
+use crate::node::modify::after;
+use crate::runtime::{CteState, Emit, Operator, Runtime, Values};
 
 /// How a call of [`Execution::run`] ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,13 +53,7 @@ pub struct Execution {
 impl Execution {
     pub fn new(program: Arc<Program>) -> Execution {
         let root = program.root.instantiate();
-        let values = Values {
-            exec_parameters: vec![Datum::Null; program.exec_parameters],
-            subplans: program.subplans.iter().map(SubPlanState::new).collect(),
-            ctes: program.ctes.iter().map(|cte| CteState::new(&cte.node)).collect(),
-            work_tables: program.ctes.iter().map(|_| WorkTable::default()).collect(),
-            ..Values::default()
-        };
+        let values = program.values();
         Execution {
             program,
             root,
@@ -274,31 +201,6 @@ impl Execution {
         Ok((emitted, true))
     }
 
-    /// Runs a statement that another one needs (an action of a foreign key) to its end. It queues its events with those of
-    /// the outer statement, which fires them when it is through itself.
-    pub fn run_nested(
-        &mut self,
-        context: &mut StatementContext<'_>,
-        events: &mut AfterEvents,
-    ) -> SqlResult<u64> {
-        let snapshot = self
-            .snapshot
-            .take()
-            .ok_or_else(|| SqlError::internal("execution was not started"))?;
-        std::mem::swap(&mut self.values.after_events, events);
-        let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
-        let result = loop {
-            match self.root.next(&mut runtime) {
-                Ok(true) => {}
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        std::mem::swap(&mut self.values.after_events, events);
-        result?;
-        Ok(self.values.affected)
-    }
-
     /// Begins the run again: same snapshot, same parameters.
     pub fn rewind(&mut self) {
         let (snapshot, parameters) = (self.snapshot.take(), std::mem::take(&mut self.values.parameters));
@@ -329,7 +231,9 @@ impl Execution {
         values.excluded.clear();
         values.recheck = None;
         values.affected = 0;
-        values.after_events.clear();
+        if let Some(events) = &mut values.after_events {
+            events.clear();
+        }
         for subplan in &mut values.subplans {
             subplan.reset();
         }

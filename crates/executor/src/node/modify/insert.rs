@@ -17,7 +17,7 @@ use super::{Target, ViewChecks, compile_returning, project, resolve};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_all};
 use crate::node::{NodeProgram, Operator, compile_node};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub struct Program {
     pub(super) target: Target,

@@ -29,7 +29,7 @@ use super::update::compile_assignments;
 use super::{Target, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// Routing of a statement's rows: immutable but for what is compiled when a leaf is first met.
 pub struct Routing {

@@ -12,7 +12,7 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::{in_root, shown};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::privileges::has_privileges;
 
 /// What of the rows of one relation a statement's errors may show.

@@ -3,8 +3,6 @@
 //! They read with a snapshot taken now, so that under READ COMMITTED they meet every committed child, and they run with
 //! nobody's privileges checked: the one who may delete the parent may have its children follow.
 
-use std::sync::Arc;
-
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Access;
 use mote_sql::PlanSettings;
@@ -12,8 +10,8 @@ use mote_sql::catalog::{ReferentialAction, Relation};
 use mote_types::Datum;
 
 use super::foreign_key::Referencing;
-use crate::query::runtime::Runtime;
-use crate::query::{Execution, Program};
+use crate::node::Program;
+use crate::runtime::Runtime;
 
 /// Applies an action to all rows that refer to `old`.
 pub(super) fn run(
@@ -40,15 +38,22 @@ pub(super) fn run(
     }
     let text = statement_text(referencing, action, new.is_some());
     let program = plan(&text, &types, runtime)?;
-    let mut execution = Execution::new(program);
-    let mut events = std::mem::take(&mut runtime.values.after_events);
+    // It queues its events with those of the outer statement, which fires them when it is through itself.
+    let mut values = program.values();
+    values.parameters = parameters;
+    values.after_events = runtime.values.after_events.take();
     let context = runtime.context();
     context.transaction.begin_statement(Access::Write);
-    let result = execution
-        .start(&mut parameters, context)
-        .and_then(|()| execution.run_nested(context, &mut events));
-    runtime.values.after_events = events;
-    result.map(|_| ())
+    let snapshot = context.transaction.snapshot();
+    let result = run_to_end(&program, &mut Runtime::new(context, &snapshot, &mut values));
+    runtime.values.after_events = values.after_events;
+    result
+}
+
+fn run_to_end(program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    let mut root = program.root.instantiate();
+    while root.next(runtime)? {}
+    Ok(())
 }
 
 fn own_types(referencing: &Referencing) -> Vec<Oid> {
@@ -95,7 +100,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Program>> {
+fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<Program> {
     let context = runtime.context();
     let catalog = &context.session.catalog;
     let settings = PlanSettings {
@@ -114,5 +119,5 @@ fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<A
         }));
     });
     let plan = planned.unwrap_or_else(|| Err(SqlError::internal("the host did not run the planner")))?;
-    Ok(Arc::new(Program::compile(&plan)?))
+    Program::compile(&plan)
 }

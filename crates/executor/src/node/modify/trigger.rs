@@ -14,12 +14,12 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::clause::FiredTrigger;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::after::{self, Deferral, Event, Room};
+use super::after::{self, AfterEvents, Deferral, Event, Room};
 use super::foreign_key::heap_bytes;
 use super::partition::PartitionTest;
 use crate::context::calls::{self, Returned, RoutineCall, TriggerCall, TriggerOperation};
 use crate::expr::{Expression, compile_option};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 /// A trigger with its condition compiled.
 pub struct Compiled {
@@ -273,7 +273,7 @@ impl RowTriggers {
         let old = old.filter(|_| self.captures.old.intersects(events));
         let new = new.filter(|_| self.captures.new.intersects(events));
         let room = Room::new(runtime);
-        let queue = &mut runtime.values.after_events;
+        let queue = AfterEvents::of(runtime.values);
         queue
             .collect((self.relation.oid, operation), old, new, &room)
             .map(Some)
@@ -343,7 +343,7 @@ impl StatementTriggers {
 
     fn before(&self, operation: TriggerOperation, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let key = (self.relation.oid, operation);
-        if !runtime.values.after_events.begin_changes(key) {
+        if !AfterEvents::of(runtime.values).begin_changes(key) {
             // Another part of the statement, or a cascade, came by before.
             return Ok(());
         }
@@ -366,13 +366,13 @@ impl StatementTriggers {
 
     fn after(&self, operation: TriggerOperation, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let key = (self.relation.oid, operation);
-        runtime.values.after_events.cancel_statement_events(key);
+        AfterEvents::of(runtime.values).cancel_statement_events(key);
         for fired in self.of(TriggerTiming::After, operation) {
             if !fired.wants(&self.relation, None, None, runtime)? {
                 continue;
             }
             let sees_tables = fired.trigger.old_table.is_some() || fired.trigger.new_table.is_some();
-            let table = sees_tables.then(|| runtime.values.after_events.table_number(key));
+            let table = sees_tables.then(|| AfterEvents::of(runtime.values).table_number(key));
             let event = TriggerEvent {
                 fired: Arc::clone(fired),
                 relation: Arc::clone(&self.relation),
@@ -459,7 +459,7 @@ impl TriggerEvent {
     }
 
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        let queue = &mut runtime.values.after_events;
+        let queue = AfterEvents::of(runtime.values);
         let tables = self.table.map(|number| queue.transition_tables(number));
         let trigger = &self.fired.trigger;
         let change = self.change.as_deref();

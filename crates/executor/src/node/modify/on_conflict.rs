@@ -24,7 +24,7 @@ use super::update::{changes_key, compile_assignments};
 use super::{Target, ViewChecks, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_option};
-use crate::query::runtime::{Runtime, find_index};
+use crate::runtime::{Runtime, find_index};
 
 pub(super) struct Conflict {
     /// They judge a row before all other indexes do; empty: all unique ones arbitrate.

@@ -15,9 +15,9 @@ use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
-use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
-use crate::query::runtime::Runtime;
+use crate::runtime::Mark;
+use crate::runtime::Runtime;
 
 /// How a row is locked that goes.
 const EXCLUSIVE: RowLockStrength = RowLockStrength::Update;

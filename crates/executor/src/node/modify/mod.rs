@@ -38,8 +38,8 @@ use mote_types::format::output_to_string;
 use mote_types::{Datum, FormatSettings};
 
 use crate::expr::{Expression, compile, compile_all};
-use crate::query::runtime::Runtime;
 use crate::row_codec::RowCodec;
+use crate::runtime::Runtime;
 use deferred_key::DeferrableKeys;
 use disclosure::{Disclosure, may_read};
 use foreign_key::ForeignKeys;

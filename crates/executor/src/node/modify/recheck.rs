@@ -13,9 +13,10 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::write_error;
-use crate::node::scan::{Mark, mark_of};
+use crate::node::scan::mark_of;
 use crate::node::{NodeProgram, Operator, copy_row};
-use crate::query::runtime::{Recheck, RecheckRow, Runtime};
+use crate::runtime::Mark;
+use crate::runtime::{Recheck, RecheckRow, Runtime};
 
 /// The second instance of a tree, made when a conflict first happens.
 #[derive(Default)]

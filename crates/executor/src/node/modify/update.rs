@@ -26,9 +26,9 @@ use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, ViewChecks, compile_returning, project, resolve, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile, compile_all};
-use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
-use crate::query::runtime::Runtime;
+use crate::runtime::Mark;
+use crate::runtime::Runtime;
 
 pub struct Program {
     /// By the member number of the mark.

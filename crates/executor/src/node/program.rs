@@ -1,0 +1,82 @@
+//! A whole plan made executable.
+
+use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::{Plan, PlanBody};
+use mote_sql::access::Command;
+use mote_types::Datum;
+
+use super::{NodeProgram, compile_node};
+use crate::runtime::{CteState, SubPlanState, Values, WorkTable};
+
+/// A plan made executable: expressions compiled, columns and keys resolved.
+pub struct Program {
+    pub root: NodeProgram,
+    pub subplans: Vec<NodeProgram>,
+    pub ctes: Vec<CteProgram>,
+    pub command: Command,
+    pub returns_rows: bool,
+    pub visible_columns: usize,
+    pub parameters: usize,
+    exec_parameters: usize,
+}
+
+pub struct CteProgram {
+    pub node: NodeProgram,
+    pub modifies: bool,
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Program>();
+};
+
+impl Program {
+    /// Compiles a query plan. Utility statements have no program.
+    pub fn compile(plan: &Plan) -> SqlResult<Program> {
+        let PlanBody::Query(query) = &plan.body else {
+            return Err(SqlError::internal("a utility statement has no program"));
+        };
+        let mut root = compile_node(&query.root)?;
+        root.count_affected_rows();
+        let subplans = query
+            .subplans
+            .iter()
+            .map(compile_node)
+            .collect::<SqlResult<Vec<_>>>()?;
+        let mut ctes = Vec::with_capacity(query.ctes.len());
+        for cte in &query.ctes {
+            ctes.push(CteProgram {
+                node: compile_node(&cte.node)?,
+                modifies: cte.modifies,
+            });
+        }
+        Ok(Program {
+            root,
+            subplans,
+            ctes,
+            command: query.command,
+            returns_rows: plan.returns_rows,
+            visible_columns: query.visible_columns as usize,
+            parameters: plan.parameters.len(),
+            exec_parameters: query.exec_parameters as usize,
+        })
+    }
+
+    #[inline]
+    pub fn command(&self) -> Command {
+        self.command
+    }
+
+    /// The values of a run, with fresh trees for its sub-plans and WITH queries.
+    pub fn values(&self) -> Values {
+        let sub_plans = self.subplans.iter().map(NodeProgram::instantiate);
+        let ctes = self.ctes.iter().map(|cte| cte.node.instantiate());
+        Values {
+            exec_parameters: vec![Datum::Null; self.exec_parameters],
+            subplans: sub_plans.map(SubPlanState::new).collect(),
+            ctes: ctes.map(CteState::new).collect(),
+            work_tables: self.ctes.iter().map(|_| WorkTable::default()).collect(),
+            ..Values::default()
+        }
+    }
+}

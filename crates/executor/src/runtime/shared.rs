@@ -1,0 +1,85 @@
+//! What parts of a plan share during a run: results of sub-plans and WITH queries, by their numbers.
+//!
+//! Invariant: the tree of a running sub-plan or WITH query is taken out while it runs, so that it can be handed the runtime.
+//! Leaves out: how they are filled and read (`crate::expr::subplan`, `crate::node::cte_scan`).
+
+use hashbrown::HashTable;
+use mote_types::Datum;
+
+use super::{Operator, WorkMemory};
+
+/// A sub-plan's state within an execution.
+pub struct SubPlanState {
+    /// None only while the tree runs.
+    pub tree: Option<Box<dyn Operator>>,
+    /// The result of a sub-plan without bindings.
+    pub cached: Option<Datum>,
+    pub rows: Option<RowSet>,
+}
+
+/// The rows of an uncorrelated IN, hashed.
+pub struct RowSet {
+    pub rows: Vec<Vec<Datum>>,
+    pub table: HashTable<usize>,
+    /// Some row has a null.
+    pub has_null: bool,
+}
+
+impl SubPlanState {
+    pub fn new(tree: Box<dyn Operator>) -> SubPlanState {
+        SubPlanState {
+            tree: Some(tree),
+            cached: None,
+            rows: None,
+        }
+    }
+
+    pub fn reset(&mut self) {
+        if let Some(tree) = &mut self.tree {
+            tree.reset();
+        }
+        self.cached = None;
+        self.rows = None;
+    }
+}
+
+/// The rows of a WITH query so far.
+pub struct CteState {
+    /// None only while it runs.
+    pub tree: Option<Box<dyn Operator>>,
+    pub rows: Vec<Vec<Datum>>,
+    pub finished: bool,
+    pub memory: WorkMemory,
+}
+
+/// The rows that the last round of a recursive query produced.
+#[derive(Default)]
+pub struct WorkTable {
+    pub rows: Vec<Vec<Datum>>,
+}
+
+impl WorkTable {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+}
+
+impl CteState {
+    pub fn new(tree: Box<dyn Operator>) -> CteState {
+        CteState {
+            tree: Some(tree),
+            rows: Vec::new(),
+            finished: false,
+            memory: WorkMemory::default(),
+        }
+    }
+
+    pub fn reset(&mut self) {
+        if let Some(tree) = &mut self.tree {
+            tree.reset();
+        }
+        self.rows.clear();
+        self.memory.clear();
+        self.finished = false;
+    }
+}
