@@ -204,6 +204,10 @@ pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
         LogUnavailable::Stopped => {
             SqlError::new(state::ADMIN_SHUTDOWN, "the database system is shutting down")
         }
+        LogUnavailable::Following => SqlError::new(
+            state::READ_ONLY_SQL_TRANSACTION,
+            "cannot write to the log during recovery",
+        ),
         LogUnavailable::TooLarge => SqlError::new(
             state::PROGRAM_LIMIT_EXCEEDED,
             "the transaction's changes are too large for the log",

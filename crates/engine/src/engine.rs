@@ -10,10 +10,12 @@ use crate::checkpoint::{
     BackupHold, CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer,
 };
 use crate::epoch;
+use crate::follow::{FollowedLog, Replay, ReplayStart};
 use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
 use crate::lock::{LockInfo, LockTag};
 use crate::log::LogUnavailable;
+use crate::log::scan::LogScan;
 use crate::log::segment::segment_path;
 use crate::log::{
     FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, abort_process,
@@ -30,7 +32,7 @@ use crate::sync::{Mutex, RwLock};
 use crate::table::KeyExpressionProvider;
 use crate::table::prune::{Collected, Collector};
 use crate::txn::{EngineCore, PreparedTransactions, RevocationListener};
-use mote_common::env::Env;
+use mote_common::env::{Disk, Env};
 use mote_common::{Lsn, TableId};
 use std::fmt;
 use std::io;
@@ -64,6 +66,8 @@ pub struct EngineConfig {
     pub prepared_max: usize,
     /// Log that an undecided prepared transaction may keep; then it is written again at the tail.
     pub prepared_log_bytes: u64,
+    /// The log is another node's: it is replayed (`follow`), and nothing is written here.
+    pub following: bool,
     /// What happens when the log must not go on.
     pub fail_stop: FailStop,
 }
@@ -79,6 +83,7 @@ impl Default for EngineConfig {
             archive: None,
             prepared_max: 200,
             prepared_log_bytes: 1 << 30,
+            following: false,
             fail_stop: abort_process(),
         }
     }
@@ -160,6 +165,8 @@ pub struct Engine {
     env: Env,
     recovery_stats: RecoveryStats,
     recovered_end: Lsn,
+    /// Where replay goes on, until somebody takes that over.
+    replay: Mutex<Option<ReplayStart>>,
     /// The slot in which a weak acknowledgement between two block borders is registered.
     weak: Mutex<WeakAcknowledgement>,
     background: Mutex<Background>,
@@ -214,16 +221,27 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Engine>, OpenError> {
         let directory = env.disk.lock_exclusive(LOCK_FILE).map_err(OpenError::Locked)?;
+        // What the primary has prepared must have a place here, too.
+        let prepared_max = match config.following {
+            true => usize::MAX,
+            false => config.prepared_max,
+        };
         let obtained = ObtainedSlots::new(config.transactions_max.max(64));
         let slots = obtained.0;
         let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
         let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
         let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
+        let followed = match config.following {
+            true => Some(FollowedLog::find(&env, &manifest).map_err(OpenError::Recovery)?),
+            false => None,
+        };
         let options = RecoveryOptions {
             threads: config.recovery_threads.max(1),
+            upto: followed.as_ref().map(|log| log.upto),
         };
         let recovered =
             recover(&env, &manifest, &*objects, options, progress).map_err(OpenError::Recovery)?;
+        let replay = followed.map(|log| ReplayStart::new(log, &recovered, &manifest));
         let log_config = LogConfig {
             segment_bytes: manifest.segment_bytes,
             ..config.log
@@ -242,7 +260,10 @@ impl Engine {
             position.log_start = position.log_start.min(start);
             archive = Some((config, start));
         }
-        let log = Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?;
+        let log = match &replay {
+            None => Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?,
+            Some(start) => start.open_log(&env, log_config, position, config.fail_stop),
+        };
         // Before anything can release log.
         let archiver = archive.map(|(config, start)| Arc::new(Archiver::new(&env, config, &log, start)));
         objects.set_log(log.clone());
@@ -266,7 +287,7 @@ impl Engine {
                 views: ViewCache::new(),
                 collector: Collector::default(),
                 schema_horizon: AtomicU64::new(0),
-                prepared: PreparedTransactions::new(config.prepared_max, config.prepared_log_bytes),
+                prepared: PreparedTransactions::new(prepared_max, config.prepared_log_bytes),
                 objects,
                 next_transaction: AtomicU64::new(1),
                 writers: (0..STRIPES).map(|_| Padded::default()).collect(),
@@ -281,12 +302,16 @@ impl Engine {
             env,
             recovery_stats: recovered.stats,
             recovered_end: recovered.end,
+            replay: Mutex::new(replay),
             weak: Mutex::default(),
             background: Mutex::default(),
             quit: Arc::new(AtomicBool::new(false)),
         });
         // The core hands them on from here.
         std::mem::forget(obtained);
+        if config.following {
+            engine.collector.keep_row_ids();
+        }
         let undecided = engine.objects.take_prepared();
         engine
             .restore_prepared(undecided)
@@ -297,10 +322,13 @@ impl Engine {
     /// Starts the flusher, the checkpointer and the collector.
     pub fn start_background(self: &Arc<Engine>) -> io::Result<()> {
         let mut background = self.background.lock();
-        if background.log.is_some() {
+        if background.checkpoint.is_some() {
             return Ok(());
         }
-        background.log = Some(LogThreads::start(&self.log)?);
+        // Another node's log is neither flushed nor prepared here.
+        if !self.log.is_following() {
+            background.log = Some(LogThreads::start(&self.log)?);
+        }
         self.threaded.store(true, Ordering::Release);
         background.checkpoint = Some(CheckpointThread::start(&self.checkpointer)?);
         background.archive = self.archiver.as_ref().map(ArchiveThread::start).transpose()?;
@@ -350,6 +378,12 @@ impl Engine {
             let _ = archiver.step(true);
         }
         self.threaded.store(false, Ordering::Release);
+    }
+
+    /// Goes on with the log that this engine follows. `None`: it follows nobody, or somebody has asked before.
+    pub fn take_replay(self: &Arc<Engine>) -> Option<(Replay, LogScan)> {
+        let start = self.replay.lock().take()?;
+        Some(start.begin(self, &self.env))
     }
 
     // Horizons
@@ -430,6 +464,11 @@ impl Engine {
         &self.log
     }
 
+    /// The data directory.
+    pub fn disk(&self) -> Arc<dyn Disk> {
+        self.env.disk.clone()
+    }
+
     // Clean-up and checkpoints
 
     /// One step of the collector: old versions, deleted rows and dropped tables that nobody can see any more.
@@ -438,7 +477,9 @@ impl Engine {
         let view = self.views.refresh(&self.log, self.slots);
         let collected = self.collector.step(&view, self.slots, rows, |id| self.table(id));
         self.objects.forget_dropped(self.log.tail());
-        self.relog_prepared();
+        if !self.log.is_following() {
+            self.relog_prepared();
+        }
         if collected.waiting >= REVOKE_BACKLOG_ROWS && self.is_memory_short() {
             self.revoke_oldest_snapshot();
         }

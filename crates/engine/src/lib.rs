@@ -20,6 +20,7 @@ pub mod checkpoint;
 mod critical;
 mod engine;
 pub mod epoch;
+pub mod follow;
 pub mod index;
 mod lock;
 pub mod log;

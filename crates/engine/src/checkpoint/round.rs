@@ -366,7 +366,7 @@ impl Checkpointer {
             .log
             .keep_from(state.next.covered)
             .max(state.written.log_start);
-        state.next.stable = self.log.stable();
+        state.next.stable = self.log.durable();
         state.next.term = self.log.term();
         state.next.generation = state.written.generation + 1;
         state.next.write(&*self.env.disk)?;

@@ -114,6 +114,11 @@ impl Buffer {
         self.flushed.0.store(lsn, Release);
     }
 
+    /// Of a log that nobody appends to here: it was replayed up to `lsn`.
+    pub fn raise_tail(&self, lsn: u64) {
+        self.tail.0.fetch_max(lsn, SeqCst);
+    }
+
     pub fn set_prepared(&self, lsn: u64) {
         self.prepared.store(lsn, Release);
     }

@@ -8,7 +8,8 @@
 //!     who else does.
 //!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
 //!  6. `tap`, `range`: the log's bytes for other nodes, as they are flushed and out of files; `scan`, `intake`: the log of
-//!     a node that takes them; `cut`: how such a log loses what its leader does not have.
+//!     a node that takes them; `following`: what its readers and checkpoints see of that; `cut`: how such a log loses what
+//!     its leader does not have.
 //!
 //! This file has the handles: [`Log`] for everybody, [`LogWriter`] for whoever commits.
 //!
@@ -27,6 +28,7 @@ use mote_common::env::Clock;
 mod buffer;
 mod cut;
 mod flush;
+mod following;
 pub mod frame;
 mod horizon;
 pub mod intake;
@@ -108,6 +110,8 @@ pub enum LogError {
     Stopped,
     /// The payload exceeds `PAYLOAD_BYTES_MAX`.
     TooLarge,
+    /// The log is another node's: SQLSTATE 25006.
+    Following,
     /// The log is not kept for this transaction any more: its first frame lies `kept_bytes` behind the tail.
     /// SQLSTATE 53400.
     KeepsTooMuch { kept_bytes: u64, limit_bytes: u64 },
@@ -157,6 +161,10 @@ struct Inner {
     stopped: AtomicBool,
     fail_stop: FailStop,
     began: TermMark,
+    /// The log is another node's: nothing is written to it here (`following`).
+    following: bool,
+    /// Where `following`: files below are not needed any more.
+    released: AtomicU64,
     /// Read once per flush, by the flusher.
     tap: RwLock<Option<Arc<dyn LogTap>>>,
 }
@@ -213,6 +221,9 @@ impl Log {
 
     /// Wakes the flusher if it sleeps and there is something to flush. Call after appending, before waiting.
     pub fn request_flush(&self) {
+        if self.inner.following {
+            return;
+        }
         // A worker asks once a turn, whether it committed or not: an idle log must not cost it a system call. What the
         // caller itself appended is seen by its own load of the tail.
         if self.inner.buffer.tail() != self.inner.buffer.flushed() {
@@ -237,11 +248,11 @@ impl Log {
 
     /// Flushes until `lsn` is stable. False: the log has stopped, or the quorum does not have it yet.
     pub fn flush_to(&self, lsn: Lsn) -> bool {
-        while self.stable() < lsn {
+        while self.durable() < lsn {
             match self.flush_step() {
                 FlushOutcome::Flushed { .. } => {}
                 // Idle: `lsn` lies above the tail, where nothing was promised.
-                FlushOutcome::Idle => return self.stable() >= lsn,
+                FlushOutcome::Idle => return self.durable() >= lsn,
                 FlushOutcome::Stopped => return false,
             }
         }
@@ -316,10 +327,12 @@ impl Log {
 
     /// Frees files below `lsn`, unless somebody holds them; the manifest on disk no longer needs them.
     pub fn release_below(&self, lsn: Lsn) -> std::io::Result<usize> {
-        let released = self
-            .inner
-            .segments
-            .release_below(self.inner.retention.lowest(lsn).0)?;
+        let lowest = self.inner.retention.lowest(lsn);
+        if self.inner.following {
+            self.inner.note_released(lowest);
+            return Ok(0);
+        }
+        let released = self.inner.segments.release_below(lowest.0)?;
         self.inner.prepare_bell.ring();
         Ok(released)
     }
@@ -402,9 +415,7 @@ impl LogWriter {
         if payload_bytes > PAYLOAD_BYTES_MAX {
             return Err(LogError::TooLarge);
         }
-        if inner.is_stopped() {
-            return Err(LogError::Stopped);
-        }
+        self.log.check_writable()?;
         match inner.buffer.admit(frame_bytes(payload_bytes)) {
             Ok(()) => {}
             Err(shortage) => return Err(self.log.refusal(shortage)),

@@ -69,7 +69,6 @@ impl Log {
         agreed: Lsn,
         fail_stop: FailStop,
     ) -> io::Result<Log> {
-        assert!(config.segment_bytes.is_multiple_of(BLOCK_BYTES) && config.segments_ahead >= 1);
         env.disk.create_dir_all(LOG_DIRECTORY)?;
         let (live, free) = adopt_files(&*env.disk, &config, &position)?;
         let segments = Segments::new(
@@ -83,6 +82,21 @@ impl Log {
             .sync_all()
             .map_err(|e| cannot("the log files could not be synced", e))?;
         env.disk.sync_dir(LOG_DIRECTORY)?;
+        let log = Log::around(env, config, position, segments, agreed, false, fail_stop);
+        log.begin_term()?;
+        Ok(log)
+    }
+
+    pub(super) fn around(
+        env: &Env,
+        config: LogConfig,
+        position: LogPosition,
+        segments: Segments,
+        agreed: Lsn,
+        following: bool,
+        fail_stop: FailStop,
+    ) -> Log {
+        assert!(config.segment_bytes.is_multiple_of(BLOCK_BYTES) && config.segments_ahead >= 1);
         let start = position.end.0.next_multiple_of(BLOCK_BYTES);
         let prepared = segments
             .prepared_end()
@@ -99,7 +113,7 @@ impl Log {
             previous_end: position.end,
             nonce: Prng::fork(env.seed, position.term.into()).next_u64(),
         };
-        let log = Log {
+        Log {
             inner: Arc::new(Inner {
                 config,
                 clock: env.clock.clone(),
@@ -122,11 +136,11 @@ impl Log {
                 quit: AtomicBool::new(false),
                 stopped: AtomicBool::new(false),
                 fail_stop,
+                following,
+                released: AtomicU64::new(0),
                 tap: RwLock::new(None),
             }),
-        };
-        log.begin_term()?;
-        Ok(log)
+        }
     }
 
     fn begin_term(&self) -> io::Result<()> {

@@ -33,9 +33,7 @@ impl Log {
     /// Sets room aside for `frames` frames with payloads of up to this size.
     pub(crate) fn set_aside(&self, payload_bytes: usize, frames: u64) -> Result<SetAside, LogError> {
         let bytes = frames * frame_bytes(payload_bytes);
-        if self.inner.is_stopped() {
-            return Err(LogError::Stopped);
-        }
+        self.check_writable()?;
         match self.inner.buffer.set_aside(bytes) {
             Ok(()) => Ok(SetAside {
                 log: self.clone(),
@@ -47,9 +45,20 @@ impl Log {
 
     /// Is there room for a frame of this size now? Nothing is promised: others may take it.
     pub(crate) fn look_for_room(&self, payload_bytes: usize) -> Result<(), LogError> {
+        if self.inner.following {
+            return Err(LogError::Following);
+        }
         match self.inner.buffer.look(frame_bytes(payload_bytes)) {
             Ok(()) => Ok(()),
             Err(shortage) => Err(self.refusal(shortage)),
+        }
+    }
+
+    pub(super) fn check_writable(&self) -> Result<(), LogError> {
+        match () {
+            () if self.inner.following => Err(LogError::Following),
+            () if self.inner.is_stopped() => Err(LogError::Stopped),
+            () => Ok(()),
         }
     }
 

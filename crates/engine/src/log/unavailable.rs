@@ -15,6 +15,8 @@ pub enum LogUnavailable {
     TooLarge,
     /// The log was not kept any longer for this open transaction: 53400.
     KeepsTooMuch { kept_bytes: u64, limit_bytes: u64 },
+    /// This node follows another one, whose log it is: 25006.
+    Following,
 }
 
 impl From<LogError> for LogUnavailable {
@@ -23,6 +25,7 @@ impl From<LogError> for LogUnavailable {
             LogError::DiskFull => LogUnavailable::DiskFull,
             LogError::NoDescriptors => LogUnavailable::NoDescriptors,
             LogError::TooLarge => LogUnavailable::TooLarge,
+            LogError::Following => LogUnavailable::Following,
             LogError::KeepsTooMuch {
                 kept_bytes,
                 limit_bytes,

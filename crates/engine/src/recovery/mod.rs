@@ -111,6 +111,8 @@ pub struct Progress {
 pub struct RecoveryOptions {
     /// 1 replays on the calling thread: the simulator.
     pub threads: usize,
+    /// The log counts up to here; `None`: to its end.
+    pub upto: Option<Lsn>,
 }
 
 /// What was found, and how to go on.
@@ -120,6 +122,12 @@ pub struct Recovered {
     pub position: LogPosition,
     /// Everything committed: the first snapshots read here.
     pub end: Lsn,
+    /// There is log behind `end`, which was not asked for.
+    pub cut_short: bool,
+    /// Of the last frame that counts; 0: there is none.
+    pub last_term: u32,
+    /// Transactions of that term that have sent fragments and are not over: number and first fragment.
+    pub open: Vec<(u64, Lsn)>,
     pub stats: RecoveryStats,
 }
 
@@ -180,7 +188,8 @@ pub fn recover(
 ) -> Result<Recovered, RecoveryError> {
     let mut stopwatch = Stopwatch::start(env);
     let files = open_log(env, manifest)?;
-    let scan = scan::scan(&files, manifest, progress)?;
+    let upto = options.upto.unwrap_or(Lsn(u64::MAX));
+    let scan = scan::scan(&files, manifest, upto, progress)?;
     let mut stats = RecoveryStats {
         threads: options.threads.max(1),
         log_bytes: scan.end.0 - manifest.log_start.0,
@@ -217,6 +226,9 @@ pub fn recover(
     Ok(Recovered {
         position,
         end: scan.end,
+        cut_short: scan.cut_short,
+        last_term: scan.term,
+        open: scan.open.into_iter().collect(),
         stats,
     })
 }

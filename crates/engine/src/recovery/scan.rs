@@ -4,7 +4,7 @@
 //! (`replay`) therefore needs this one. A transaction whose fragments began before the log's start is in the images as
 //! a whole (the log is kept for all others), so it is marked headless and skipped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use mote_common::Lsn;
 
@@ -69,7 +69,11 @@ struct CatalogOperation {
 #[derive(Debug)]
 pub(super) struct Scan {
     pub end: Lsn,
+    /// There is log behind `end`, above the bound.
+    pub cut_short: bool,
     pub term: u32,
+    /// First fragments of the last term's transactions that are not over, by their numbers.
+    pub open: BTreeMap<u64, Lsn>,
     pub sequences: Vec<SequenceState>,
     pub transactions: HashMap<TransactionKey, Transaction>,
     pub prepared: Vec<Prepared>,
@@ -152,15 +156,18 @@ impl Scan {
     }
 }
 
-/// Reads the whole log once.
+/// Reads the log once, as far as it counts.
 pub(super) fn scan(
     files: &LogFiles,
     manifest: &Manifest,
+    upto: Lsn,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Scan, RecoveryError> {
     let mut scan = Scan {
         end: manifest.log_start,
+        cut_short: false,
         term: 0,
+        open: BTreeMap::new(),
         sequences: Vec::new(),
         transactions: HashMap::new(),
         prepared: Vec::new(),
@@ -170,13 +177,16 @@ pub(super) fn scan(
     let mut reader = LogReader::new(files, manifest.log_start);
     let mut report = ProgressSteps::new(Phase::ReadLog, manifest.log_start, files.end());
     while let Some(frame) = reader.next_frame()? {
+        if frame.header.end() > upto {
+            scan.cut_short = true;
+            break;
+        }
+        (scan.end, scan.term) = (frame.header.end(), frame.header.term);
         scan.frame(&frame)
             .map_err(|what| place(files, frame.header.lsn, what))?;
         report.at(frame.header.end(), progress);
     }
-    scan.end = reader.position();
-    scan.term = reader.term().unwrap_or(0);
-    if scan.end < manifest.stable {
+    if !scan.cut_short && scan.end < manifest.stable {
         let (path, offset) = files.place(scan.end);
         return Err(RecoveryError::LogTooShort {
             end: scan.end,
@@ -213,6 +223,7 @@ impl Scan {
             }
             FrameKind::Abort => {
                 let transaction = Cursor::new(payload).varint().ok_or("its header is malformed")?;
+                self.open.remove(&transaction);
                 self.transactions.remove(&TransactionKey::Fragmented {
                     term: header.term,
                     transaction,
@@ -221,6 +232,7 @@ impl Scan {
             }
             FrameKind::Void => {
                 let (commit, _) = CommitHeader::decode(payload).ok_or("its header is malformed")?;
+                self.open.remove(&commit.transaction);
                 let key = TransactionKey::Fragmented {
                     term: header.term,
                     transaction: commit.transaction,
@@ -236,7 +248,12 @@ impl Scan {
                     .push(SequenceState::decode(payload).ok_or("its state is malformed")?);
                 Ok(())
             }
-            FrameKind::Pad | FrameKind::Term | FrameKind::RestorePoint => Ok(()),
+            FrameKind::Term => {
+                // Nobody goes on with what the term before left open.
+                self.open.clear();
+                Ok(())
+            }
+            FrameKind::Pad | FrameKind::RestorePoint => Ok(()),
         }
     }
 
@@ -264,6 +281,7 @@ impl Scan {
         if transaction.headless {
             return Ok(());
         }
+        self.open.entry(header.transaction).or_insert(lsn);
         if header.sequence != transaction.header.fragments {
             return Err("a fragment before it is missing");
         }
@@ -318,6 +336,7 @@ impl Scan {
             headless: header.fragments != 0,
             stream: OperationStream::default(),
         };
+        self.open.remove(&header.transaction);
         let transaction = self.transactions.entry(key).or_insert_with(fresh);
         transaction.fate = fate;
         if !transaction.headless {

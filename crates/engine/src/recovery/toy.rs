@@ -368,7 +368,13 @@ impl Life {
     pub fn begin(env: &Env, threads: usize, fail_stop: FailStop) -> Result<Life, RecoveryError> {
         let manifest = open_manifest(env, SEGMENT_BYTES)?;
         let toy = Toy::new();
-        let recovered = recover(env, &manifest, &toy, RecoveryOptions { threads }, &mut |_| {})?;
+        let recovered = recover(
+            env,
+            &manifest,
+            &toy,
+            RecoveryOptions { threads, upto: None },
+            &mut |_| {},
+        )?;
         let log = Log::open(env, log_config(), recovered.position.clone(), fail_stop).map_err(|error| {
             RecoveryError::Io {
                 what: "log".into(),

@@ -18,7 +18,7 @@ use crate::lock::row::RowLockWord;
 use crate::slots::horizon::ActiveView;
 use crate::slots::slot::SlotTable;
 use crate::sync::Mutex;
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use mote_common::{Lsn, RowId, TableId};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -166,6 +166,8 @@ enum ItemKind {
 /// Rows with something to take away.
 #[derive(Default)]
 pub(crate) struct Collector {
+    /// On a node that follows the log says which row ids are used: none is given out here.
+    keeps_row_ids: AtomicBool,
     queue: Mutex<VecDeque<Item>>,
 }
 
@@ -200,6 +202,18 @@ impl Collector {
         }
     }
 
+    /// From now on row ids that become free are not given out again.
+    pub(crate) fn keep_row_ids(&self) {
+        // Relaxed: set before anybody else has the engine.
+        self.keeps_row_ids.store(true, Ordering::Relaxed);
+    }
+
+    fn free_row(&self, table: &Table, row: RowId) {
+        if !self.keeps_row_ids.load(Ordering::Relaxed) {
+            table.free_rows([row]);
+        }
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.queue.lock().len()
     }
@@ -230,7 +244,7 @@ impl Collector {
             let Some((_, Some(table))) = &last else { continue };
             match item.kind {
                 ItemKind::FreedRow => {
-                    table.free_rows([item.row]);
+                    self.free_row(table, item.row);
                     done.rows += 1;
                 }
                 ItemKind::Versions => self.collect_row(table, item, view, slots, &guard, &mut done),
@@ -252,6 +266,7 @@ impl Collector {
         done.versions += prune_row(table, item.row, view, slots, guard);
         match take_deleted(table, item.row, view.oldest(), slots, guard) {
             Deleted::Gone(versions) => {
+                self.free_row(table, item.row);
                 done.versions += versions;
                 done.rows += 1;
             }
@@ -305,7 +320,6 @@ fn take_deleted(table: &Table, row: RowId, oldest: Lsn, slots: &SlotTable, guard
             // SAFETY: unreachable since the head was cleared; ours alone.
             unsafe { retire(version.as_ptr(), table.budget(), guard) };
         }
-        table.free_rows([row]);
         return Deleted::Gone(versions.len());
     }
     if head.previous().is_null() {

@@ -30,6 +30,7 @@ mod lockers;
 mod locking;
 mod prepared;
 mod reads;
+mod replayed;
 mod savepoint;
 mod scan;
 mod sequences;
@@ -49,10 +50,10 @@ pub use engine_core::EngineCore;
 pub use error::{BeginError, CommitError, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
-pub(crate) use prepared::PreparedTransactions;
 pub use prepared::{
     FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo, PreparedWrite, Undecided,
 };
+pub(crate) use prepared::{InsertedRows, PreparedTransactions};
 pub use savepoint::SavepointId;
 pub use scan::TableScan;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};

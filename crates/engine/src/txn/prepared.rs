@@ -6,7 +6,7 @@
 //! log already: COMMIT PREPARED is a frame of its own, whose end is the commit timestamp.
 //!
 //! Read in this order: `state` (what the PREPARE frame says of locks), this file, `undecided` (what whoever decides may
-//! look at), `restore` and `objects` (after a crash), `relog` (so that an old one does not keep the log for ever). The
+//! look at), `restore` and `objects` (after a crash), `replayed` (on a node that follows), `relog` (so that an old one does not keep the log for ever). The
 //! argument: docs/design/0007.
 //!
 //! Promises: a gid names at most one prepared transaction; after `prepare` nothing can fail but the log; a decision that
@@ -15,6 +15,7 @@
 
 mod objects;
 mod relog;
+mod replayed;
 mod restore;
 mod state;
 mod undecided;
@@ -33,9 +34,11 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::table::version::Version;
 use mote_common::{Lsn, RowId, TableId};
+pub(crate) use objects::InsertedRows;
 use state::{RowLock, State};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+pub(super) use undecided::writes_to;
 pub use undecided::{PreparedWrite, Undecided};
 
 /// PostgreSQL's GIDSIZE is 200 with the closing zero.

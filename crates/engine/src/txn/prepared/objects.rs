@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::ptr::NonNull;
 
 /// Row ids that undecided transactions insert under, by table.
-pub(super) type InsertedRows = HashMap<TableId, HashSet<RowId>>;
+pub(crate) type InsertedRows = HashMap<TableId, HashSet<RowId>>;
 
 impl Transaction {
     /// Did it make objects that nobody has after a crash?

@@ -12,6 +12,7 @@ use crate::lock::{AdvisoryScope, WaitPolicy};
 use crate::log::{Operation, patch};
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, PreparedTransaction};
+use crate::table::store::ordinal_of_row;
 use crate::table::version::allocation_bytes;
 use crate::table::{CATALOG_TABLE, Table};
 use crate::txn::engine_core::EngineCore;
@@ -24,6 +25,19 @@ use std::sync::Arc;
 impl EngineCore {
     /// Before anybody else has a transaction.
     pub(crate) fn restore_prepared(
+        self: &Arc<EngineCore>,
+        undecided: Vec<PreparedTransaction>,
+    ) -> Result<(), ApplyError> {
+        self.install_prepared(undecided)?;
+        // On a node that follows, those of transactions that are still to commit are among them.
+        if !self.log.is_following() {
+            self.objects().forget_unclaimed_states();
+        }
+        Ok(())
+    }
+
+    /// Nobody else writes meanwhile.
+    pub(super) fn install_prepared(
         self: &Arc<EngineCore>,
         undecided: Vec<PreparedTransaction>,
     ) -> Result<(), ApplyError> {
@@ -50,7 +64,6 @@ impl EngineCore {
                 .map_err(|error| ApplyError::Other(format!("\"{gid}\": a lock was refused: {error:?}")))?;
             self.adopt(gid, state.note, transaction);
         }
-        self.objects().forget_unclaimed_states();
         Ok(())
     }
 
@@ -91,7 +104,12 @@ pub(super) fn gone(table: TableId) -> ApplyError {
 }
 
 impl Transaction {
-    fn write_again(&self, operation: Operation<'_>, inserted: &InsertedRows) -> Result<(), ApplyError> {
+    /// What the log says was written.
+    pub(in crate::txn) fn write_again(
+        &self,
+        operation: Operation<'_>,
+        inserted: &InsertedRows,
+    ) -> Result<(), ApplyError> {
         let table = self
             .engine
             .table(operation.table())
@@ -103,6 +121,7 @@ impl Transaction {
                 row, layout, bytes, ..
             } => {
                 self.check_layout(&table, layout)?;
+                self.check_vacant(&table, row)?;
                 self.insert_again(&table, row, bytes)
             }
             Operation::Update {
@@ -190,8 +209,13 @@ impl Transaction {
 
     fn insert_again(&self, table: &Table, row: RowId, bytes: &[u8]) -> Result<(), WriteError> {
         self.charge(bytes.len())?;
+        table.raise_ordinals_end(ordinal_of_row(row) + 1);
         let slot = table.directory.ensure(row.segment()).slot(row.offset());
-        self.insert_at(table, row, slot, bytes, &[])
+        if slot.head().is_null() {
+            return self.insert_at(table, row, slot, bytes, &[]);
+        }
+        // The row that had this id is deleted, and the node that wrote the log had done with it; readers here may not.
+        self.insert_over(table, row, slot, bytes)
     }
 
     fn update_again(&self, table: &Table, base: &RowVersion<'_>, bytes: &[u8]) -> Result<(), WriteError> {

@@ -27,12 +27,17 @@ pub struct PreparedWrite {
 impl Undecided<'_> {
     /// What the transaction has written to a table, in the order in which it did; what a savepoint took back is not there.
     pub fn writes_to(&self, table: TableId) -> Vec<PreparedWrite> {
-        let writes = self.dormant.work.writes.iter().filter(|write| {
-            // SAFETY: tables outlive the transactions that wrote them.
-            unsafe { &*write.table }.id() == table
-        });
-        writes.map(prepared_write).collect()
+        writes_to(&self.dormant.work.writes, table)
     }
+}
+
+/// Of a transaction that nobody ends meanwhile.
+pub(in crate::txn) fn writes_to(writes: &[Write], table: TableId) -> Vec<PreparedWrite> {
+    let writes = writes.iter().filter(|write| {
+        // SAFETY: tables outlive the transactions that wrote them.
+        unsafe { &*write.table }.id() == table
+    });
+    writes.map(prepared_write).collect()
 }
 
 fn prepared_write(write: &Write) -> PreparedWrite {

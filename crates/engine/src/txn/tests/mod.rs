@@ -10,6 +10,7 @@
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
+//!  - `following`: a second engine that replays the first one's log.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
@@ -23,6 +24,7 @@ mod build_among_writers;
 mod collection;
 mod commit;
 mod expressions;
+mod following;
 mod history;
 mod known;
 mod later_snapshot;

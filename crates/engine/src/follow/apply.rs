@@ -1,0 +1,296 @@
+//! What the frames of a followed log do to the tables.
+//!
+//! A transaction whose operations stand in one frame is written and committed at once. Of one with fragments only the
+//! place of the first is kept; at its COMMIT or PREPARE its fragments are read again, from there on. So nothing of an
+//! open transaction is in memory, and an aborted one costs nothing; what a savepoint took back, which only the last frame
+//! tells, is skipped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mote_common::Lsn;
+
+use super::{FollowedCatalog, ReplayError};
+use crate::engine::Engine;
+use crate::log::frame::FrameKind;
+use crate::log::range::LogRanges;
+use crate::log::reader::Frame;
+use crate::log::record::{CommitHeader, FragmentHeader, Malformed, OperationStream, PrepareHeader};
+use crate::log::stream::FrameStream;
+use crate::log::varint::Cursor;
+use crate::log::{Log, SequenceState};
+use crate::recovery::{ApplyError, PreparedTransaction, Target};
+use crate::table::SQL_CATALOG_TABLE;
+use crate::txn::{InsertedRows, Transaction};
+
+const PIECE_BYTES: usize = 256 << 10;
+
+pub(super) struct Applier {
+    engine: Arc<Engine>,
+    /// First fragments of transactions that are not over, by term and number.
+    open: BTreeMap<(u32, u64), Lsn>,
+    nothing_reserved: InsertedRows,
+    /// Reads fragments again.
+    ranges: Option<LogRanges>,
+}
+
+/// The last frame of a transaction's operations.
+struct LastPart<'a> {
+    lsn: Lsn,
+    term: u32,
+    header: CommitHeader,
+    body: &'a [u8],
+}
+
+impl Applier {
+    pub fn new(engine: &Arc<Engine>, open: BTreeMap<(u32, u64), Lsn>) -> Applier {
+        Applier {
+            engine: engine.clone(),
+            open,
+            nothing_reserved: InsertedRows::new(),
+            ranges: None,
+        }
+    }
+
+    pub fn log(&self) -> &Log {
+        self.engine.log()
+    }
+
+    pub fn files_changed(&mut self) {
+        self.ranges = None;
+    }
+
+    pub fn apply(&mut self, frame: &Frame<'_>, catalog: &dyn FollowedCatalog) -> Result<(), ReplayError> {
+        let (header, payload) = (&frame.header, frame.payload);
+        let lsn = header.lsn;
+        let malformed = |what: &str| ReplayError::Apply {
+            lsn,
+            error: ApplyError::Other(format!("{what} is malformed")),
+        };
+        match header.kind {
+            FrameKind::Commit => {
+                let (commit, body) = CommitHeader::decode(payload).ok_or_else(|| malformed("a COMMIT"))?;
+                let last = LastPart {
+                    lsn,
+                    term: header.term,
+                    header: commit,
+                    body,
+                };
+                self.commit(last, header.end(), catalog)?;
+            }
+            FrameKind::Fragment => {
+                let (fragment, _) = FragmentHeader::decode(payload).ok_or_else(|| malformed("a FRAGMENT"))?;
+                if fragment.sequence == 0 {
+                    self.open.insert((header.term, fragment.transaction), lsn);
+                    self.log().keep_fragments(header.term, fragment.transaction, lsn);
+                }
+            }
+            FrameKind::Abort | FrameKind::Void => {
+                let number = Cursor::new(payload)
+                    .varint()
+                    .ok_or_else(|| malformed("an ABORT"))?;
+                self.forget(header.term, number, None);
+            }
+            FrameKind::Prepare => {
+                let (prepare, rest) = PrepareHeader::decode(payload).ok_or_else(|| malformed("a PREPARE"))?;
+                let (commit, body) = CommitHeader::decode(rest).ok_or_else(|| malformed("a PREPARE"))?;
+                let last = LastPart {
+                    lsn,
+                    term: header.term,
+                    header: commit,
+                    body,
+                };
+                self.prepare(prepare, last)?;
+            }
+            FrameKind::CommitPrepared => self.commit_prepared(lsn, payload, header.end(), catalog)?,
+            FrameKind::RollbackPrepared => {
+                self.engine.replay_decision(payload, None);
+                self.log().prepared_ended(payload, None);
+            }
+            FrameKind::Sequence => {
+                let state = SequenceState::decode(payload).ok_or_else(|| malformed("a SEQUENCE"))?;
+                self.engine.objects().restore_sequence(state);
+            }
+            FrameKind::Term => self.begin_term(),
+            FrameKind::Pad | FrameKind::RestorePoint => {}
+        }
+        self.log().replayed(header.end());
+        Ok(())
+    }
+
+    fn commit(
+        &mut self,
+        last: LastPart<'_>,
+        ts: Lsn,
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
+        let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
+        let transaction = self.engine.begin_replay().map_err(apply)?;
+        let (ranges, open) = (&mut self.ranges, &self.open);
+        operations(&self.engine, ranges, open, &last, |body| {
+            transaction.replay(body, &self.nothing_reserved)
+        })?;
+        self.publish(last.lsn, transaction, ts, catalog)?;
+        self.forget(last.term, last.header.transaction, Some(ts));
+        Ok(())
+    }
+
+    fn publish(
+        &self,
+        lsn: Lsn,
+        transaction: Transaction,
+        ts: Lsn,
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
+        let writes = transaction.written_to(SQL_CATALOG_TABLE);
+        let published = match writes.is_empty() {
+            true => None,
+            false => catalog
+                .changes(writes)
+                .map_err(|what| ReplayError::Catalog { lsn, what })?,
+        };
+        transaction.commit_replayed(ts);
+        if let Some(published) = published {
+            published(ts);
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, prepare: PrepareHeader<'_>, last: LastPart<'_>) -> Result<(), ReplayError> {
+        let first = self.first(&last);
+        let mut prepared = PreparedTransaction {
+            gid: prepare.gid.to_vec(),
+            state: prepare.state.to_vec(),
+            operations: Vec::new(),
+        };
+        operations(&self.engine, &mut self.ranges, &self.open, &last, |body| {
+            prepared.operations.push(body.to_vec());
+            Ok(())
+        })?;
+        let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
+        self.engine.replay_prepare(prepared).map_err(apply)?;
+        self.log().keep_prepared(prepare.gid, first);
+        self.forget(last.term, last.header.transaction, None);
+        Ok(())
+    }
+
+    fn commit_prepared(
+        &self,
+        lsn: Lsn,
+        gid: &[u8],
+        ts: Lsn,
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
+        let writes = self.engine.replayed_writes_to(gid, SQL_CATALOG_TABLE);
+        let published = match writes.is_empty() {
+            true => None,
+            false => catalog
+                .changes(writes)
+                .map_err(|what| ReplayError::Catalog { lsn, what })?,
+        };
+        self.engine.replay_decision(gid, Some(ts));
+        self.log().prepared_ended(gid, Some(ts));
+        if let Some(published) = published {
+            published(ts);
+        }
+        Ok(())
+    }
+
+    /// What the terms before left open is aborted.
+    fn begin_term(&mut self) {
+        for (term, number) in std::mem::take(&mut self.open).into_keys() {
+            self.log().fragments_ended(term, number, None);
+        }
+    }
+
+    fn forget(&mut self, term: u32, number: u64, committed: Option<Lsn>) {
+        if self.open.remove(&(term, number)).is_some() {
+            self.log().fragments_ended(term, number, committed);
+        }
+    }
+
+    fn first(&self, last: &LastPart<'_>) -> Lsn {
+        let first = self.open.get(&(last.term, last.header.transaction));
+        first.copied().unwrap_or(last.lsn)
+    }
+}
+
+/// Every operation of a transaction that counts, in order.
+fn operations(
+    engine: &Arc<Engine>,
+    ranges: &mut Option<LogRanges>,
+    open: &BTreeMap<(u32, u64), Lsn>,
+    last: &LastPart<'_>,
+    mut each: impl FnMut(&[u8]) -> Result<(), ApplyError>,
+) -> Result<(), ReplayError> {
+    let mut stream = OperationStream::default();
+    let mut feed = |part: &[u8]| {
+        let fed =
+            stream.feed_bodies::<Refused>(part, |ordinal, body| match last.header.is_rolled_back(ordinal) {
+                true => Ok(()),
+                false => each(body).map_err(Refused),
+            });
+        fed.map_err(|Refused(error)| ReplayError::Apply { lsn: last.lsn, error })
+    };
+    if last.header.fragments > 0 {
+        let key = (last.term, last.header.transaction);
+        let missing = || ReplayError::Apply {
+            lsn: last.lsn,
+            error: ApplyError::Other("its first fragments are missing".into()),
+        };
+        let first = *open.get(&key).ok_or_else(missing)?;
+        let log = engine.log();
+        let ranges =
+            ranges.get_or_insert_with(|| LogRanges::new(engine.disk(), log.system_id(), log.segment_bytes()));
+        read_fragments(ranges, first, last, &mut feed)?;
+    }
+    feed(last.body)?;
+    match stream.is_complete() {
+        true => Ok(()),
+        false => Err(ReplayError::Apply {
+            lsn: last.lsn,
+            error: ApplyError::Other("its last operation is cut off".into()),
+        }),
+    }
+}
+
+/// The fragments of a transaction, from the first one to the frame that ends it. No other term lies between.
+fn read_fragments(
+    ranges: &mut LogRanges,
+    first: Lsn,
+    last: &LastPart<'_>,
+    feed: &mut dyn FnMut(&[u8]) -> Result<(), ReplayError>,
+) -> Result<(), ReplayError> {
+    let mut frames = FrameStream::new(first);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        while let Some(frame) = frames.next_frame().map_err(ReplayError::Fault)? {
+            if frame.header.lsn >= last.lsn {
+                return Ok(());
+            }
+            if frame.header.kind == FrameKind::Fragment
+                && let Some((header, body)) = FragmentHeader::decode(frame.payload)
+                && header.transaction == last.header.transaction
+            {
+                feed(body)?;
+            }
+        }
+        if frames.position() >= last.lsn {
+            return Ok(());
+        }
+        let from = frames.fed_to();
+        match ranges.read(from, &mut piece) {
+            Ok(Some(read)) => frames.feed(&piece[..read]),
+            Ok(None) => return Err(ReplayError::Gone(from)),
+            Err(error) => return Err(ReplayError::Io(error)),
+        }
+    }
+}
+
+struct Refused(ApplyError);
+
+impl From<Malformed> for Refused {
+    fn from(_: Malformed) -> Refused {
+        Refused(ApplyError::Other("an operation is malformed".into()))
+    }
+}
