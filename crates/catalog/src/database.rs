@@ -14,6 +14,7 @@ use crate::catalog_store::Revision;
 use crate::catalog_store::index_texts::Evaluation;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
+use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
 use crate::notifications::Notifications;
@@ -73,6 +74,7 @@ pub struct Database {
     backups: Backups,
     exported_snapshots: ExportedSnapshots,
     notifications: Notifications,
+    cluster: Cluster,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
     /// Tells databases opened by one process apart, whatever they are called.
@@ -124,7 +126,8 @@ impl Database {
         let engine =
             Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
         let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
-        if objects.is_empty() {
+        // A node that follows gets its first objects, like all others, from the log.
+        if objects.is_empty() && !engine.log().is_following() {
             rows::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
             objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         }
@@ -140,6 +143,7 @@ impl Database {
             backups: Backups::default(),
             exported_snapshots: ExportedSnapshots::default(),
             notifications: Notifications::default(),
+            cluster: Cluster::default(),
             started_us,
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
@@ -183,6 +187,16 @@ impl Database {
         &self.backups
     }
 
+    /// Other nodes, as sessions may know of them.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Is its log another node's? Then all sessions are read only.
+    pub fn is_following(&self) -> bool {
+        self.engine.log().is_following()
+    }
+
     #[inline]
     pub fn notifications(&self) -> &Notifications {
         &self.notifications
@@ -203,6 +217,13 @@ impl Database {
         let catalog = self.catalog.committed();
         let role = &catalog.role_by_name(user)?.object;
         role.password.clone()
+    }
+
+    /// The name of one of the databases.
+    pub fn any_database_name(&self) -> String {
+        let catalog = self.catalog.committed();
+        let first = catalog.databases.values().next();
+        first.map_or_else(String::new, |database| database.object.name.clone())
     }
 
     /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.

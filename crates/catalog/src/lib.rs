@@ -21,6 +21,7 @@
 pub mod activity;
 pub mod backups;
 pub mod catalog_store;
+pub mod cluster;
 pub mod database;
 pub mod directory;
 pub mod exported_snapshots;

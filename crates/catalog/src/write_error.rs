@@ -139,6 +139,15 @@ fn read_conflict(when: &str) -> SqlError {
     .hint("The transaction might succeed if retried.")
 }
 
+/// What a node that follows refuses whatever the transaction.
+#[cold]
+pub fn recovery_error(command: &str) -> SqlError {
+    SqlError::new(
+        state::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {command} during recovery"),
+    )
+}
+
 #[cold]
 pub fn read_only_error(command: &str) -> SqlError {
     SqlError::new(

@@ -50,6 +50,9 @@ const COLLECT_PAUSE: Duration = Duration::from_millis(5);
 const REVOKE_PERCENT: u64 = 90;
 const REVOKE_BACKLOG_ROWS: usize = 1000;
 
+/// From where on somebody needs the log of this system.
+pub type KeepLogFrom = fn(&Arc<dyn Disk>, u64) -> io::Result<Option<Lsn>>;
+
 /// How an engine is opened.
 #[derive(Clone)]
 pub struct EngineConfig {
@@ -60,6 +63,8 @@ pub struct EngineConfig {
     pub recovery_threads: usize,
     pub log: LogConfig,
     pub checkpoint: CheckpointConfig,
+    /// Who else needs old log, as the disk says: it is not recycled before they have said so themselves.
+    pub keep_log_from: Option<KeepLogFrom>,
     /// A second place for the log, for point-in-time recovery.
     pub archive: Option<ArchiveConfig>,
     /// Prepared transactions at once; 0 = PREPARE TRANSACTION is refused.
@@ -80,6 +85,7 @@ impl Default for EngineConfig {
             recovery_threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
             log: LogConfig::default(),
             checkpoint: CheckpointConfig::default(),
+            keep_log_from: None,
             archive: None,
             prepared_max: 200,
             prepared_log_bytes: 1 << 30,
@@ -247,6 +253,10 @@ impl Engine {
             ..config.log
         };
         let mut position = recovered.position;
+        if let Some(needed) = config.keep_log_from {
+            let from = needed(&env.disk, manifest.system_id).map_err(OpenError::Log)?;
+            position.log_start = position.log_start.min(from.unwrap_or(position.log_start));
+        }
         let mut archive = None;
         if let Some(config) = config.archive {
             let (id, bytes) = (manifest.system_id, manifest.segment_bytes);
@@ -467,6 +477,11 @@ impl Engine {
     /// The data directory.
     pub fn disk(&self) -> Arc<dyn Disk> {
         self.env.disk.clone()
+    }
+
+    /// Disk and clock.
+    pub fn env(&self) -> &Env {
+        &self.env
     }
 
     // Clean-up and checkpoints

@@ -35,7 +35,7 @@ mod table;
 mod txn;
 
 pub use critical::AbortOnPanic;
-pub use engine::{Engine, EngineConfig, OpenError};
+pub use engine::{Engine, EngineConfig, KeepLogFrom, OpenError};
 pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
     RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,

@@ -7,17 +7,20 @@
 //!  1. `history`: terms, and where two logs part.
 //!  2. `message`, `wire`: what nodes say to each other (docs/formats/replication.md), and streams of it.
 //!  3. `names`, `quorum`, `gate`: whose acknowledgements count, how far they reach, which reply may leave.
-//!  4. `slots`, `small_file`: which log followers still need, and how such things are kept.
+//!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
+//!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
 //!  6. `vote`: promises and campaigns, by which the next primary is found.
 //!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
-//! has it. Leaves out: replay, sockets' threads, the coordinator's client. Not part of the server yet.
+//! has it. Leaves out: replay (`mote_engine::follow`), sockets' threads (`mote_server::replication`), the coordinator's
+//! client.
 
 pub mod gate;
 pub mod history;
 pub mod message;
 pub mod names;
+pub mod node;
 pub mod primary;
 pub mod quorum;
 pub mod receiver;

@@ -8,6 +8,7 @@
 //! gives the bound, the caller's clock decides), and the log itself.
 
 use std::io;
+use std::net::SocketAddr;
 
 use mote_common::Lsn;
 use mote_engine::log::TermMark;
@@ -16,7 +17,7 @@ use mote_engine::log::range::LogRanges;
 use crate::NodeId;
 use crate::gate::Levels;
 use crate::history::History;
-use crate::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Reason, Refusal, Start};
+use crate::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Progress, Reason, Refusal, Start};
 use crate::quorum::{Quorum, Rule};
 use crate::slots::{SlotError, Slots};
 use crate::wire::{PIECE_BYTES_MAX, Wire};
@@ -58,6 +59,16 @@ struct Sending {
     told: Lsn,
     beat_ns: u64,
     heard_ns: u64,
+}
+
+/// One follower's stream, as others may know it.
+pub struct StreamState<'a> {
+    pub name: &'a str,
+    pub peer: SocketAddr,
+    pub sent: Lsn,
+    /// It has what is written here; else it is sent older log.
+    pub streaming: bool,
+    pub progress: Progress,
 }
 
 pub struct Primary {
@@ -143,6 +154,17 @@ impl Primary {
 
     pub fn slots(&self) -> &Slots {
         &self.slots
+    }
+
+    /// Those who have a stream.
+    pub fn streams(&self) -> impl Iterator<Item = StreamState<'_>> {
+        self.streams.iter().map(|stream| StreamState {
+            name: &stream.name,
+            peer: stream.wire.peer(),
+            sent: stream.position,
+            streaming: stream.position >= self.written,
+            progress: self.quorum.progress(stream.id).unwrap_or_default(),
+        })
     }
 
     /// From where on followers need the log. Slots that keep more than they may are given up first, on disk; a restart

@@ -123,6 +123,11 @@ impl Quorum {
         least.min().filter(|at| *at > 0)
     }
 
+    /// What a directory has reported on its stream.
+    pub fn progress(&self, id: NodeId) -> Option<Progress> {
+        Some(self.followers.get(&id)?.progress)
+    }
+
     /// Name and progress of those that have a stream.
     pub fn followers(&self) -> impl Iterator<Item = (NodeId, &str, Progress)> {
         self.followers

@@ -69,6 +69,11 @@ impl Slots {
         })
     }
 
+    /// The log from here on is kept for somebody, as the disk says: for who opens the log.
+    pub fn kept_from(disk: &Arc<dyn Disk>, system_id: u64) -> io::Result<Option<Lsn>> {
+        Ok(Slots::open(disk.clone(), system_id, 0, 0)?.keep_from())
+    }
+
     pub fn get(&self, name: &str) -> Option<Slot> {
         self.slots.get(name).copied()
     }

@@ -4,6 +4,7 @@
 //! more: whoever sends asks `is_idle` first, and draws the log from files later instead of queueing it here.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 
 use mote_common::Lsn;
 use mote_common::env::net::{Received, Stream};
@@ -44,6 +45,10 @@ impl Wire {
     /// From this moment on the stream is given up.
     pub fn set_deadline(&mut self, at_ns: u64) {
         self.stream.set_deadline(Some(at_ns));
+    }
+
+    pub fn peer(&self) -> SocketAddr {
+        self.stream.peer()
     }
 
     /// Nothing waits to be sent.

@@ -16,6 +16,8 @@ pub struct ServerConfig {
     pub capacity: Capacity,
     /// A client has this long to authenticate.
     pub authentication_timeout: Duration,
+    /// Log that is kept for a follower which is away.
+    pub slot_log_bytes_max: u64,
 }
 
 impl Default for ServerConfig {
@@ -26,6 +28,7 @@ impl Default for ServerConfig {
             workers: 0,
             capacity: Capacity::default(),
             authentication_timeout: Duration::from_secs(60),
+            slot_log_bytes_max: 16 << 30,
         }
     }
 }

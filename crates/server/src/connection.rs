@@ -10,8 +10,9 @@ use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_catalog::activity::Activity;
 use mote_catalog::directory::Nudge;
-use mote_catalog::host::terminated;
+use mote_catalog::host::{OutputColumn, terminated};
 use mote_catalog::settings::show_integer;
+use mote_catalog::tag::CommandTag;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult, work};
 use mote_exec::session::{ExecuteEnd, Session, SessionIdentity};
@@ -26,6 +27,8 @@ use crate::pgwire::frontend::{
 };
 use crate::pgwire::{backend, recode};
 use crate::registry::{Place, too_many};
+use crate::replication::command::{self, Command};
+use crate::replication::hub::Hub;
 use crate::shared::Shared;
 use crate::start_up::{StartUp, switches};
 use crate::suspension::{Reason, Suspend, suspend};
@@ -64,6 +67,8 @@ pub struct Connection {
     message: Vec<u8>,
     /// When an idle session in a transaction is ended.
     idle_deadline_ns: Option<u64>,
+    /// It speaks the replication protocol.
+    replicates: bool,
 }
 
 impl Connection {
@@ -80,6 +85,7 @@ impl Connection {
             linger_until_ns: None,
             message: Vec::new(),
             idle_deadline_ns: None,
+            replicates: false,
         }
     }
 
@@ -300,6 +306,10 @@ impl Connection {
                 self.sync(yielder)
             }
             _ if skipped => Ok(()),
+            b'Q' if self.replicates => self.replication_command(body, yielder),
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'F' if self.replicates => Err(protocol_violation(
+                "extended query protocol not supported in a replication connection",
+            )),
             b'Q' => self.simple_query(body, yielder),
             b'P' => self.parse(body, yielder),
             b'B' => self.bind(body, yielder),
@@ -391,6 +401,70 @@ impl Connection {
         self.wire.result.formats.clear();
         self.with_host(yielder, true, |session, host| session.query(text, host))?;
         self.ready();
+        Ok(())
+    }
+
+    /// A command of a connection that replicates.
+    fn replication_command(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let mut fields = Fields::new(body);
+        let text = fields.string()?;
+        fields.end()?;
+        self.skip_to_sync = false;
+        self.wire.result.formats.clear();
+        match command::parse(text)? {
+            Command::Show => self.with_host(yielder, true, |session, host| session.query(text, host))?,
+            Command::IdentifySystem => {
+                let database = &self.wire.shared.database;
+                let (columns, row) = command::identify_system(database);
+                self.send_row(&columns, &row, "IDENTIFY_SYSTEM")?;
+            }
+            Command::TimelineHistory(term) => {
+                let history = self.hub()?.history().clone();
+                let (columns, row) = command::timeline_history(&history, term);
+                self.send_row(&columns, &row, "TIMELINE_HISTORY")?;
+            }
+            Command::Start => return self.hand_over(),
+        }
+        self.ready();
+        Ok(())
+    }
+
+    fn hub(&self) -> SqlResult<Arc<Hub>> {
+        self.wire.shared.hub.clone().ok_or_else(|| {
+            SqlError::unsupported("replication from a server that follows another one")
+                .hint("Follow the primary itself.")
+        })
+    }
+
+    fn send_row(
+        &mut self,
+        columns: &[OutputColumn],
+        row: &[Option<String>],
+        tag: &'static str,
+    ) -> SqlResult<()> {
+        self.wire.send(|out| {
+            backend::row_description(out, columns, &[]);
+            backend::text_row(out, row);
+            backend::command_complete(out, CommandTag::Word(tag));
+        })
+    }
+
+    /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.
+    fn hand_over(&mut self) -> SqlResult<()> {
+        let hub = self.hub()?;
+        if !self.wire.input.unread().is_empty() {
+            return Err(
+                protocol_violation("received data before the answer to START_REPLICATION")
+                    .severity(Severity::Fatal),
+            );
+        }
+        backend::copy_both_response(&mut self.wire.output);
+        self.wire.flush();
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.wire.stream, 0);
+        let failed = |error| SqlError::internal(format!("the connection could not be handed over: {error}"));
+        let descriptor = descriptor.map_err(|error| failed(error).severity(Severity::Fatal))?;
+        hub.adopt(std::net::TcpStream::from(descriptor));
+        self.closing = true;
         Ok(())
     }
 
@@ -707,7 +781,10 @@ impl Connection {
             activity.clone(),
         );
         self.pid = Some(pid);
-        let database = if start.database.is_empty() {
+        let database = if start.replication {
+            // It is of no database; any will do for what a session has to know of one.
+            shared.database.any_database_name()
+        } else if start.database.is_empty() {
             start.user.clone()
         } else {
             start.database
@@ -722,6 +799,13 @@ impl Connection {
         };
         let mut session = Session::new(&shared.database, identity)?;
         self.wire.charge_to(session.state.memory.clone());
+        if start.replication && !session.may_replicate() {
+            return Err(SqlError::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                "must be superuser or replication role to start walsender",
+            ));
+        }
+        self.replicates = start.replication;
         self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
         let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [

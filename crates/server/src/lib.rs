@@ -9,7 +9,8 @@
 //!  4. `wire`: a socket and its bounded buffers; `connection`: one client's conversation: start-up, authentication, simple
 //!     and extended protocol, COPY.
 //!  5. `host`: what the SQL session asks of its connection.
-//!  6. `auth`: SCRAM; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
+//!  6. `replication`: the primary's and the follower's side of a log on several servers.
+//!  7. `auth`: SCRAM; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
 //! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
 //! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
@@ -25,6 +26,7 @@ mod interruption;
 mod net;
 mod pgwire;
 mod registry;
+pub mod replication;
 mod server;
 mod shared;
 mod start_up;

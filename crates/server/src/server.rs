@@ -16,6 +16,7 @@ use crate::net::inbox::{HorizonWaker, Inbox, Message};
 use crate::net::long::LongStatements;
 use crate::net::worker::Worker;
 use crate::registry::Registry;
+use crate::replication::hub::HubThread;
 use crate::shared::Shared;
 use crate::starting::{StartError, Starting};
 
@@ -27,6 +28,7 @@ pub struct Server {
     stop: Arc<AtomicBool>,
     crew: Arc<Crew>,
     acceptor: Option<JoinHandle<()>>,
+    hub: Option<HubThread>,
 }
 
 impl Server {
@@ -49,7 +51,14 @@ impl Server {
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
         let capacity = config.capacity;
+        let hub = match database.is_following() {
+            true => None,
+            false => Some(
+                HubThread::start(&database, config.slot_log_bytes_max).map_err(StartError::Replication)?,
+            ),
+        };
         let shared = Arc::new(Shared {
+            hub: hub.as_ref().map(HubThread::hub),
             config,
             database,
             registry: Arc::new(Registry::new(capacity.sessions_max)),
@@ -72,6 +81,7 @@ impl Server {
             stop: Arc::new(AtomicBool::new(false)),
             crew: Crew::new(long),
             acceptor: None,
+            hub,
         };
         shared.engine().on_horizon(Arc::new(HorizonWaker {
             workers: server.inboxes.clone(),
@@ -102,6 +112,7 @@ impl Server {
             eprintln!("mote: the acceptor ended in a panic");
         }
         self.crew.join();
+        drop(self.hub.take());
     }
 }
 

@@ -11,6 +11,7 @@ use mote_engine::Engine;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::registry::Registry;
+use crate::replication::hub::Hub;
 
 /// What every connection can reach.
 pub struct Shared {
@@ -18,6 +19,8 @@ pub struct Shared {
     pub database: Arc<Database>,
     pub registry: Arc<Registry>,
     pub half_open: Arc<HalfOpen>,
+    /// Those who follow this node; `None`: it follows itself.
+    pub(crate) hub: Option<Arc<Hub>>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Salts the answers for users that do not exist.
     pub(crate) secret: [u8; 32],

@@ -17,6 +17,8 @@ pub struct StartUp {
     pub options: String,
     pub settings: Vec<(String, String)>,
     pub newer_minor: bool,
+    /// The client speaks the replication protocol.
+    pub replication: bool,
     pub unknown_options: Vec<String>,
 }
 
@@ -46,9 +48,16 @@ impl StartUp {
                 "database" => start.database = value.to_string(),
                 "options" => start.options = value.to_string(),
                 "replication" => {
-                    if !matches!(value, "false" | "off" | "no" | "0") {
-                        return Err(SqlError::unsupported("the replication protocol"));
-                    }
+                    start.replication = match value {
+                        "true" | "on" | "yes" | "1" => true,
+                        "false" | "off" | "no" | "0" => false,
+                        "database" => return Err(SqlError::unsupported("logical replication")),
+                        other => {
+                            let message = format!("invalid value for parameter \"replication\": \"{other}\"");
+                            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+                                .hint("Valid values are: \"false\", 0, \"true\", 1, \"database\"."));
+                        }
+                    };
                 }
                 _ if name.starts_with("_pq_.") => start.unknown_options.push(name.to_string()),
                 _ => start.settings.push((name.to_string(), value.to_string())),
@@ -271,7 +280,10 @@ mod tests {
         assert_eq!(start.settings, [("DateStyle".to_string(), "ISO".to_string())]);
         assert!(StartUp::read(&packet(&["database", "x"])).is_err());
         assert!(StartUp::read(&[0, 2, 0, 0, 0]).is_err());
-        assert!(StartUp::read(&packet(&["user", "x", "replication", "true"])).is_err());
+        let replication = |value| StartUp::read(&packet(&["user", "x", "replication", value]));
+        assert!(replication("true").is_ok_and(|start| start.replication));
+        assert!(replication("off").is_ok_and(|start| !start.replication));
+        assert!(replication("database").is_err() && replication("maybe").is_err());
     }
 
     /// As PostgreSQL 15 reads them; its errors begin with `!`.

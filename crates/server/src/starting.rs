@@ -40,6 +40,8 @@ pub enum StartError {
     Unprotected(SocketAddr),
     Listen(SocketAddr, io::Error),
     Thread(io::Error),
+    /// What a primary keeps for its followers cannot be read or written.
+    Replication(io::Error),
 }
 
 impl std::fmt::Display for StartError {
@@ -51,6 +53,7 @@ impl std::fmt::Display for StartError {
                  authenticated. Use --auth scram-sha-256 (and give roles passwords), or a loopback address."
             ),
             StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
+            StartError::Replication(error) => write!(f, "could not begin to serve followers: {error}"),
             StartError::Thread(error) => write!(f, "could not start a thread: {error}"),
         }
     }

@@ -253,6 +253,25 @@ impl Session {
         self.flush(wait)
     }
 
+    /// Hands the connection over to whoever goes on with other messages than SQL's.
+    pub fn into_tcp(mut self) -> DriverResult<TcpStream> {
+        if self.consumed < self.filled {
+            return Err(DriverError::protocol("the server sent more than its answer"));
+        }
+        // No goodbye: the connection goes on.
+        self.usable = false;
+        match &self.socket {
+            Socket::Tcp(stream) => Ok(stream.try_clone()?),
+            Socket::Unix(_) => Err(DriverError::protocol("this needs a TCP connection")),
+        }
+    }
+
+    /// Sends text as a simple query; its answer is read frame by frame (`next_frame`).
+    pub fn send_simple(&mut self, text: &str, wait: &Wait<'_>) -> DriverResult<()> {
+        wire::message(&mut self.output, b'Q', |out| wire::put_string(out, text));
+        self.flush(wait)
+    }
+
     pub fn server_version(&self) -> &str {
         &self.server_version
     }

@@ -30,8 +30,17 @@ pub fn begin_publication<'a>(
     engine: &Engine,
     undecided: &Undecided<'_>,
 ) -> SqlResult<Option<PreparedChanges<'a>>> {
+    begin_changes(store, engine, undecided.writes_to(SQL_CATALOG_TABLE))
+}
+
+/// The same for a transaction that wrote these rows of the catalog and is about to commit.
+pub(super) fn begin_changes<'a>(
+    store: &'a CatalogStore,
+    engine: &Engine,
+    writes: Vec<PreparedWrite>,
+) -> SqlResult<Option<PreparedChanges<'a>>> {
     let evaluation = store.committed().evaluation();
-    let changes = changes(engine, undecided.writes_to(SQL_CATALOG_TABLE), evaluation)?;
+    let changes = changes(engine, writes, evaluation)?;
     if changes.is_empty() {
         return Ok(None);
     }

@@ -12,6 +12,7 @@ use super::session_objects::SessionObjects;
 use crate::activity::Activity;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
 use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
+use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::settings::Settings;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
@@ -33,12 +34,15 @@ pub struct Source<'a> {
     pub transaction: &'a Transaction,
     pub engine: &'a Engine,
     pub directory: &'a SessionDirectory,
+    pub cluster: &'a Cluster,
 }
 
 pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
     pub session: Reader<'a>,
     pub engine: &'a Engine,
+    /// Other nodes; `None` where nobody asks for them.
+    pub cluster: Option<&'a Cluster>,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
 }
@@ -63,6 +67,7 @@ impl<'a> Facts<'a> {
             catalog: session.catalog.current(),
             session,
             engine,
+            cluster: None,
             sessions: Vec::new(),
         }
     }

@@ -67,6 +67,7 @@ impl Tables {
             Some(make) => {
                 let facts = Facts {
                     sessions: source.directory.list(),
+                    cluster: Some(source.cluster),
                     ..Facts::new(source.session, source.engine)
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {

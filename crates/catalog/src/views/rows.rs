@@ -9,6 +9,7 @@
 pub mod activity;
 pub mod attributes;
 pub mod cluster;
+pub mod nodes;
 pub mod constraints;
 pub mod descriptions;
 pub mod durability;

@@ -1,6 +1,8 @@
 //! `mote serve`: opens or creates a data directory, listens, stops cleanly on SIGTERM and SIGINT.
 
+use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,14 +16,23 @@ use mote_common::work::{self, MemoryLimit};
 use mote_engine::EngineConfig;
 use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
+use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_engine::log::LogConfig;
 use mote_executor::index_keys::EVALUATION;
+use mote_replication::message::NAME_BYTES_MAX;
+use mote_replication::node;
+use mote_replication::slots::Slots;
+use mote_server::replication::follower::Follower;
 use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
+use super::follow::{self, Primary};
 use super::recovery_report::{self, RecoveryReport};
 use super::units::{parse_bytes_from, parse_duration};
+
+/// Raised by `pg_promote()`, for the thread that waits for signals.
+const PROMOTE: i32 = SIGUSR1;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Auth {
@@ -134,6 +145,20 @@ pub struct ServeArguments {
     /// Most prepared transactions (two-phase commit) at a time; 0 refuses PREPARE TRANSACTION
     #[arg(long, value_name = "N", default_value_t = 200)]
     max_prepared_transactions: usize,
+
+    /// Follow the server at this URL: copy its database if the directory is empty, take its log, serve read-only sessions
+    ///
+    /// The role must be a superuser's. SELECT pg_promote() makes this server a primary, which it stays.
+    #[arg(long, value_name = "URL", conflicts_with = "archive_dir")]
+    follow: Option<String>,
+
+    /// Name of this server among those that follow the same one [default: one drawn for the directory]
+    #[arg(long, value_name = "NAME", requires = "follow", value_parser = parse_name)]
+    name: Option<String>,
+
+    /// Log kept for a server that follows this one and is away; beyond that it must be copied anew
+    #[arg(long, value_name = "SIZE", default_value = "16GB", value_parser = |text: &str| parse_bytes_from(text, 4))]
+    max_slot_log: u64,
 }
 
 pub fn run(arguments: &ServeArguments) -> ExitCode {
@@ -147,6 +172,11 @@ pub fn run(arguments: &ServeArguments) -> ExitCode {
 }
 
 fn serve(arguments: &ServeArguments) -> Result<(), String> {
+    let primary = arguments
+        .follow
+        .as_deref()
+        .map(|url| Primary::new(url, arguments.name.clone()))
+        .transpose()?;
     let engine = engine_config(arguments)?;
     let config = server_config(arguments, &engine)?;
     let names = InitialNames {
@@ -161,11 +191,12 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     // Before anything is opened: a signal during recovery must end in a clean stop, too. And the door first, so that a
     // mistake in the address leaves no directory behind.
     let mut signals =
-        Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
+        Signals::new([SIGTERM, SIGINT, PROMOTE]).map_err(|e| format!("could not watch for signals: {e}"))?;
     let door = Starting::listen(&config).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     refuse_foreign_directory(&arguments.data)?;
+    let part = Part::find(&arguments.data, primary)?;
     crate::allocator::give_back_in_background().map_err(|e| format!("could not start a thread: {e}"))?;
     let started = Instant::now();
     let database = open(arguments, engine, &names, &door, &mut signals)?;
@@ -182,11 +213,101 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         started.elapsed().as_secs_f64()
     );
     limit_values(&database);
+    let follower = part.follow(&database, &arguments.data)?;
     let result = listen_until_signal(&database, config, door, &mut signals);
+    drop(follower);
     database.close();
-    result?;
-    eprintln!("mote: stopped");
-    Ok(())
+    drop(database);
+    match result? {
+        Ended::Stopped => {
+            eprintln!("mote: stopped");
+            Ok(())
+        }
+        Ended::Promoted => become_primary(&arguments.data),
+    }
+}
+
+/// What this server is to its directory.
+enum Part {
+    Primary,
+    Follower(Primary),
+}
+
+impl Part {
+    /// Copies the primary's database where there is none yet. A directory that follows is nobody else's.
+    fn find(data: &Path, primary: Option<Primary>) -> Result<Part, String> {
+        if let Some(primary) = primary {
+            primary.prepare(data)?;
+            return Ok(Part::Follower(primary));
+        }
+        if data.join(MANIFEST_PATH).exists() {
+            let disk = mote_common::env::real::disk(data);
+            let follows =
+                node::follows(&*disk, follow::system_id(data)?).map_err(|error| error.to_string())?;
+            if follows {
+                return Err(format!(
+                    "{} follows another server. Start it with --follow URL; SELECT pg_promote() there makes it a primary",
+                    data.display()
+                ));
+            }
+        }
+        Ok(Part::Primary)
+    }
+
+    fn follow(&self, database: &Arc<Database>, data: &Path) -> Result<Option<Follower>, String> {
+        let Part::Follower(primary) = self else {
+            return Ok(None);
+        };
+        let system_id = database.engine().log().system_id();
+        let disk = mote_common::env::real::disk(data);
+        let failed = |error: std::io::Error| format!("could not begin to follow: {error}");
+        let draw = mote_common::env::real::entropy_u64;
+        let id = node::number(&*disk, system_id, draw).map_err(failed)?;
+        node::set_follows(&*disk, system_id, true).map_err(failed)?;
+        database.cluster().on_promote(Arc::new(|| {
+            if let Err(error) = signal_hook::low_level::raise(PROMOTE) {
+                eprintln!("mote: could not begin to promote this server: {error}");
+            }
+        }));
+        Follower::start(database, primary.config(id.0))
+            .map(Some)
+            .map_err(failed)
+    }
+}
+
+/// Starts again as a primary, in this process: what was received is recovered to its end, and a term begins.
+fn become_primary(data: &Path) -> Result<(), String> {
+    let disk = mote_common::env::real::disk(data);
+    node::set_follows(&*disk, follow::system_id(data)?, false).map_err(|error| error.to_string())?;
+    eprintln!("mote: becomes a primary");
+    let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
+    let arguments = without_following(std::env::args_os().skip(1));
+    let error = std::process::Command::new(own).args(arguments).exec();
+    Err(format!(
+        "could not start again as a primary: {error}; start without --follow"
+    ))
+}
+
+/// The command line of a server that follows nobody any more.
+fn without_following(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments = arguments;
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        if text == "--follow" || text == "--name" {
+            arguments.next();
+        } else if !text.starts_with("--follow=") && !text.starts_with("--name=") {
+            kept.push(argument);
+        }
+    }
+    kept
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    match text.len() {
+        1..=NAME_BYTES_MAX => Ok(text.into()),
+        _ => Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes")),
+    }
 }
 
 /// Functions may take for values what the data leaves of the memory limit, and a tenth of the limit at any time. What the
@@ -232,14 +353,25 @@ fn listen_until_signal(
     config: ServerConfig,
     door: Starting,
     signals: &mut Signals,
-) -> Result<(), String> {
+) -> Result<Ended, String> {
     let mut server = Server::start(database.clone(), config, door).map_err(|e| e.to_string())?;
     eprintln!("mote: listening on {}", server.address());
-    if let Some(signal) = signals.forever().next() {
-        eprintln!("mote: {} received, ending sessions", signal_name(signal));
-    }
+    let ended = match signals.forever().next() {
+        Some(PROMOTE) => Ended::Promoted,
+        signal => {
+            let name = signal_name(signal.unwrap_or(SIGTERM));
+            eprintln!("mote: {name} received, ending sessions");
+            Ended::Stopped
+        }
+    };
     server.stop();
-    Ok(())
+    Ok(ended)
+}
+
+/// Why a server listens no more.
+enum Ended {
+    Stopped,
+    Promoted,
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -258,6 +390,7 @@ fn server_config(arguments: &ServeArguments, engine: &EngineConfig) -> Result<Se
         workers: arguments.workers,
         capacity: capacity(arguments, engine)?,
         authentication_timeout: arguments.authentication_timeout,
+        slot_log_bytes_max: arguments.max_slot_log,
     })
 }
 
@@ -326,6 +459,8 @@ fn engine_config(arguments: &ServeArguments) -> Result<EngineConfig, String> {
             ..defaults.checkpoint
         },
         prepared_max: arguments.max_prepared_transactions,
+        following: arguments.follow.is_some(),
+        keep_log_from: Some(Slots::kept_from),
         archive: arguments
             .archive_dir
             .as_deref()
@@ -359,7 +494,7 @@ fn refuse_foreign_directory(data: &Path) -> Result<(), String> {
             data.display()
         ));
     }
-    let own = ["MANIFEST", "LOCK", "log", "image", "lost+found"];
+    let own = ["MANIFEST", "LOCK", "log", "image", "replication", "lost+found"];
     match names
         .iter()
         .find(|name| !own.iter().any(|known| name.to_string_lossy().starts_with(known)))

@@ -42,6 +42,11 @@ fn failed(error: &std::io::Error) -> SqlError {
     SqlError::new(state::IO_ERROR, "checkpoint failed").detail(error.to_string())
 }
 
+/// How strongly it locks.
+pub(super) fn mode(lock: &Lock) -> TableLockMode {
+    table_lock_mode(lock.mode)
+}
+
 pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !in_block {
         return Err(SqlError::new(

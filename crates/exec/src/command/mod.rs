@@ -32,6 +32,8 @@ mod notify;
 mod partition;
 mod partition_index;
 use mote_catalog::privileges;
+use mote_engine::TableLockMode;
+use mote_grammar::ast::TransactionStatement;
 mod rebuild;
 mod reindex;
 mod rename;
@@ -215,6 +217,25 @@ pub(crate) fn allowed_read_only(statement: &Statement) -> bool {
         Statement::Lock(_) | Statement::Checkpoint | Statement::Set(_) | Statement::SetConstraints(_) => true,
         Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify(_) => true,
         _ => false,
+    }
+}
+
+/// What a node that follows runs at all. Most of the rest is refused because its transactions are READ ONLY.
+pub(crate) fn allowed_in_recovery(statement: &Statement) -> bool {
+    match statement {
+        Statement::Listen(_) | Statement::Notify(_) | Statement::Vacuum(_) => false,
+        Statement::Lock(lock) => maintenance::mode(lock) <= TableLockMode::RowExclusive,
+        _ => true,
+    }
+}
+
+/// The command that makes or decides a prepared transaction.
+pub(crate) fn prepared_transaction_name(statement: &TransactionStatement) -> Option<&'static str> {
+    match statement {
+        TransactionStatement::PrepareTransaction { .. } => Some("PREPARE TRANSACTION"),
+        TransactionStatement::CommitPrepared { .. } => Some("COMMIT PREPARED"),
+        TransactionStatement::RollbackPrepared { .. } => Some("ROLLBACK PREPARED"),
+        _ => None,
     }
 }
 

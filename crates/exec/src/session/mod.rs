@@ -97,6 +97,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// Has the session's role the attribute REPLICATION?
+    pub fn may_replicate(&self) -> bool {
+        let catalog = self.database.catalog().committed();
+        let role = catalog.role_by_name(&self.state.identity().user);
+        role.is_some_and(|role| role.object.superuser || role.object.replication)
+    }
+
     /// Opens a session for a role and a database that must exist.
     pub fn new(database: &Arc<Database>, identity: SessionIdentity) -> SqlResult<Session> {
         let mut catalog = SessionCatalog::new(
@@ -139,6 +146,9 @@ impl Session {
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
         let prepared_max = database.engine().prepared_max().to_string();
         settings.set_fact("max_prepared_transactions", &prepared_max);
+        if database.is_following() {
+            settings.set_fact("in_hot_standby", "on");
+        }
         let own_settings = role.object.settings.iter();
         let mut warnings = Vec::new();
         for (name, value) in own_settings.filter(|(name, _)| !mote_catalog::settings::is_identity(name)) {

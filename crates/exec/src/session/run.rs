@@ -298,6 +298,9 @@ impl Session {
         if let Statement::Transaction(transaction) = &**statement {
             return self.transaction_statement(transaction, host);
         }
+        if self.database.is_following() && !command::allowed_in_recovery(statement) {
+            return Err(write_error::recovery_error(command::name(statement)));
+        }
         if let Some(tag) = command::run_on_session(self, statement, text, host)? {
             return Ok(tag);
         }

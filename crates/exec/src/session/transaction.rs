@@ -74,7 +74,7 @@ impl Session {
         let effective = &self.state.settings.effective;
         Characteristics {
             isolation: effective.default_isolation,
-            read_only: effective.default_read_only,
+            read_only: effective.default_read_only || self.database.is_following(),
             deferrable: effective.default_deferrable,
         }
     }
@@ -84,6 +84,11 @@ impl Session {
         statement: &TransactionStatement,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
+        if let Some(command) = command::prepared_transaction_name(statement)
+            && self.database.is_following()
+        {
+            return Err(write_error::recovery_error(command));
+        }
         match statement {
             TransactionStatement::Begin { start, modes } => {
                 self.begin(modes, host)?;
@@ -178,6 +183,12 @@ impl Session {
                 }
                 if self.block.started {
                     return refuse("transaction read-write mode must be set before any query");
+                }
+                if self.database.is_following() {
+                    return Err(SqlError::new(
+                        state::FEATURE_NOT_SUPPORTED,
+                        "cannot set transaction read-write mode during recovery",
+                    ));
                 }
             }
             chosen.read_only = read_only;

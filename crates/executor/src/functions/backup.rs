@@ -30,6 +30,7 @@ pub fn body(name: &str) -> Option<Body> {
         "mote_backup_read" => Body::Runtime(read),
         "mote_backup_stop" => Body::Runtime(stop),
         "pg_current_wal_flush_lsn" => Body::Runtime(|runtime, _, _| {
+            super::system::refuse_in_recovery(runtime.database())?;
             Ok(Datum::Unsigned8(runtime.database().engine().horizons().stable.0))
         }),
         // NULL without an archive.
@@ -56,6 +57,7 @@ pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> S
 /// Answers the manifest that is held.
 fn start(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
+    super::system::refuse_in_recovery(runtime.database())?;
     let (pid, database) = (runtime.session().pid, runtime.database());
     let mut held = database.backups().held.lock();
     if held.contains_key(&pid) {

@@ -3,7 +3,7 @@
 //! What shows the catalog as SQL text is in `catalog_text`, the text itself in `mote_catalog::views::text`.
 
 use mote_common::error::state;
-use mote_common::{Oid, SqlError, SqlResult};
+use mote_common::{Lsn, Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
@@ -17,6 +17,7 @@ use super::{
 use crate::context::StatementContext;
 use crate::expr::reg_lookup;
 use crate::query::runtime::Runtime;
+use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
 use mote_catalog::privileges;
 use mote_catalog::settings::is_identity;
@@ -79,7 +80,10 @@ fn session(name: &str) -> Option<Body> {
         }),
         "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
         "pg_sleep" => Body::Runtime(sleep),
-        "pg_is_in_recovery" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        "pg_is_in_recovery" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::Bool(runtime.database().is_following())))
+        }
+        "pg_promote" => Body::Runtime(promote),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             Ok(Datum::Bool(true))
@@ -443,6 +447,39 @@ impl AdvisoryCall {
 
 // Sizes and log positions.
 
+/// A position that only a node which follows has.
+fn on_follower(database: &Database, position: Lsn) -> Datum {
+    match database.is_following() {
+        true => Datum::Unsigned8(position.0),
+        false => Datum::Null,
+    }
+}
+
+/// Control functions of the log, on a node that only follows.
+pub(super) fn refuse_in_recovery(database: &Database) -> SqlResult<()> {
+    if !database.is_following() {
+        return Ok(());
+    }
+    Err(
+        SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
+            .hint("WAL control functions cannot be executed during recovery."),
+    )
+}
+
+/// The node becomes a primary. Its sessions end with that, the caller's too, so there is nothing to wait for.
+fn promote(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let database = runtime.database();
+    if !database.is_following() {
+        return Err(SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "recovery is not in progress",
+        )
+        .hint("Recovery control functions can only be executed during recovery."));
+    }
+    Ok(Datum::Bool(database.cluster().promote()))
+}
+
 fn storage(name: &str) -> Option<Body> {
     Some(match name {
         "pg_relation_size_regclass" | "pg_relation_size" | "pg_table_size" => {
@@ -473,10 +510,22 @@ fn storage(name: &str) -> Option<Body> {
         "pg_size_pretty" => Body::Pure(|a| Ok(Datum::from(size_pretty(int8(&a[0]) as i128)))),
         "pg_size_pretty_numeric" => Body::Pure(|a| size_pretty_numeric(numeric(&a[0])).map(Datum::from)),
         "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Body::Runtime(|runtime, _, _| {
+            refuse_in_recovery(runtime.database())?;
             runtime.transaction().note_view();
             Ok(Datum::Unsigned8(runtime.database().engine().horizons().tail.0))
         }),
-        "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" => Body::Pure(|_| Ok(Datum::Null)),
+        "pg_last_wal_receive_lsn" => Body::Runtime(|runtime, _, _| {
+            let database = runtime.database();
+            let received = database.cluster().flushed();
+            Ok(on_follower(
+                database,
+                received.max(database.engine().horizons().stable),
+            ))
+        }),
+        "pg_last_wal_replay_lsn" => Body::Runtime(|runtime, _, _| {
+            let database = runtime.database();
+            Ok(on_follower(database, database.engine().horizons().stable))
+        }),
         "pg_wal_lsn_diff" | "pg_lsn_mi" => Body::Pure(|a| {
             let difference = lsn(&a[0]) as i128 - lsn(&a[1]) as i128;
             Ok(Datum::Numeric(Numeric::from_scaled_i128(difference, 0)))

@@ -70,6 +70,7 @@ fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec
         transaction: context.transaction,
         engine: context.database.engine(),
         directory: context.database.sessions(),
+        cluster: context.database.cluster(),
     };
     TABLES.rows(relation, &source, context.host)
 }

@@ -231,6 +231,30 @@ pub fn copy_out_response(out: &mut Vec<u8>, columns: usize, binary: bool) {
     copy_response(out, b'H', columns, binary);
 }
 
+/// Both sides send CopyData from here on. No columns.
+pub fn copy_both_response(out: &mut Vec<u8>) {
+    message(out, b'W', |out| {
+        out.push(0);
+        out.extend_from_slice(&0i16.to_be_bytes());
+    });
+}
+
+/// A row of values in text form.
+pub fn text_row(out: &mut Vec<u8>, values: &[Option<String>]) {
+    message(out, b'D', |out| {
+        out.extend_from_slice(&(values.len() as i16).to_be_bytes());
+        for value in values {
+            match value {
+                None => out.extend_from_slice(&(-1i32).to_be_bytes()),
+                Some(text) => {
+                    out.extend_from_slice(&(text.len() as i32).to_be_bytes());
+                    out.extend_from_slice(text.as_bytes());
+                }
+            }
+        }
+    });
+}
+
 pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
     message(out, b'd', |out| out.extend_from_slice(data));
 }

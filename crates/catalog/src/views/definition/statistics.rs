@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::activity;
+use crate::views::rows::{activity, nodes};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -64,11 +64,11 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(12240, "pg_stat_recovery_prefetch",
         "stats_reset:timestamptz prefetch:int8 hit:int8 skip_init:int8 skip_new:int8 skip_fpw:int8 \
          skip_rep:int8 wal_distance:int4 block_distance:int4 io_depth:int4"),
-    empty(12227, "pg_stat_replication",
+    filled(12227, "pg_stat_replication",
         "pid:int4 usesysid:oid usename:name application_name:text client_addr:inet client_hostname:text \
          client_port:int4 backend_start:timestamptz backend_xmin:xid state:text sent_lsn:pg_lsn \
          write_lsn:pg_lsn flush_lsn:pg_lsn replay_lsn:pg_lsn write_lag:interval flush_lag:interval \
-         replay_lag:interval sync_priority:int4 sync_state:text reply_time:timestamptz"),
+         replay_lag:interval sync_priority:int4 sync_state:text reply_time:timestamptz", nodes::followers),
     empty(12262, "pg_stat_replication_slots",
         "slot_name:text spill_txns:int8 spill_count:int8 spill_bytes:int8 stream_txns:int8 stream_count:int8 \
          stream_bytes:int8 total_txns:int8 total_bytes:int8 stats_reset:timestamptz"),
@@ -106,11 +106,11 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(12293, "pg_stat_wal",
         "wal_records:int8 wal_fpi:int8 wal_bytes:numeric wal_buffers_full:int8 wal_write:int8 wal_sync:int8 \
          wal_write_time:float8 wal_sync_time:float8 stats_reset:timestamptz", activity::wal),
-    empty(12236, "pg_stat_wal_receiver",
+    filled(12236, "pg_stat_wal_receiver",
         "pid:int4 status:text receive_start_lsn:pg_lsn receive_start_tli:int4 written_lsn:pg_lsn \
          flushed_lsn:pg_lsn received_tli:int4 last_msg_send_time:timestamptz \
          last_msg_receipt_time:timestamptz latest_end_lsn:pg_lsn latest_end_time:timestamptz slot_name:text \
-         sender_host:text sender_port:int4 conninfo:text"),
+         sender_host:text sender_port:int4 conninfo:text", nodes::receiver),
     empty(12147, "pg_stat_xact_all_tables",
         "relid:oid schemaname:name relname:name seq_scan:int8 seq_tup_read:int8 idx_scan:int8 \
          idx_tup_fetch:int8 n_tup_ins:int8 n_tup_upd:int8 n_tup_del:int8 n_tup_hot_upd:int8"),

@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{activity, cluster, listings, objects, settings};
+use crate::views::rows::{activity, cluster, listings, nodes, objects, settings};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -47,10 +47,10 @@ pub(super) const RELATIONS: &[Definition] = &[
         "pubname:name schemaname:name tablename:name attnames:_name rowfilter:text"),
     empty(12332, "pg_replication_origin_status",
         "local_id:oid external_id:text remote_lsn:pg_lsn local_lsn:pg_lsn"),
-    empty(12257, "pg_replication_slots",
+    filled(12257, "pg_replication_slots",
         "slot_name:name plugin:name slot_type:text datoid:oid database:name temporary:bool active:bool \
          active_pid:int4 xmin:xid catalog_xmin:xid restart_lsn:pg_lsn confirmed_flush_lsn:pg_lsn \
-         wal_status:text safe_wal_size:int8 two_phase:bool"),
+         wal_status:text safe_wal_size:int8 two_phase:bool", nodes::slots),
     filled(12000, "pg_roles",
         "rolname:name rolsuper:bool rolinherit:bool rolcreaterole:bool rolcreatedb:bool rolcanlogin:bool \
          rolreplication:bool rolconnlimit:int4 rolpassword:text rolvaliduntil:timestamptz rolbypassrls:bool \

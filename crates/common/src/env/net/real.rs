@@ -15,6 +15,13 @@ pub fn network(clock: Arc<dyn Clock>) -> Arc<dyn Network> {
     Arc::new(RealNetwork { clock })
 }
 
+/// A connection that somebody else has accepted or made.
+pub fn adopt(stream: TcpStream, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Stream>> {
+    stream.set_nonblocking(true)?;
+    let peer = stream.peer_addr()?;
+    Ok(Box::new(RealStream::new(stream, peer, clock)?))
+}
+
 struct RealNetwork {
     clock: Arc<dyn Clock>,
 }

@@ -215,6 +215,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3778, "pg_tablespace_location", "pg_tablespace_location", &[OID], TEXT).stable(),
     function(3810, "pg_is_in_recovery", "pg_is_in_recovery", &[], BOOL).volatile(),
     function(3815, "pg_collation_is_visible", "pg_collation_is_visible", &[OID], BOOL).stable(),
+    function(3436, "pg_promote", "pg_promote", &[BOOL, INT4], BOOL).defaults(2).volatile(),
     function(3820, "pg_last_wal_receive_lsn", "pg_last_wal_receive_lsn", &[], PG_LSN).volatile(),
     function(3821, "pg_last_wal_replay_lsn", "pg_last_wal_replay_lsn", &[], PG_LSN).volatile(),
     function(3829, "pg_opfamily_is_visible", "pg_opfamily_is_visible", &[OID], BOOL).stable(),

@@ -1,0 +1,159 @@
+//! `mote serve --follow`: how a node gets its copy, and how it asks for the log.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use mote_bench::driver::url::Host;
+use mote_bench::driver::{DriverError, Session, StatementSet, Target, Wait, wire};
+use mote_common::Lsn;
+use mote_engine::checkpoint::Manifest;
+use mote_engine::checkpoint::manifest::MANIFEST_PATH;
+use mote_engine::log::TermMark;
+use mote_replication::history::History;
+use mote_replication::node;
+use mote_server::replication::follower::FollowConfig;
+
+/// The primary, and this node's name there.
+#[derive(Clone)]
+pub struct Primary {
+    target: Target,
+    name: Option<String>,
+}
+
+impl Primary {
+    pub fn new(url: &str, name: Option<String>) -> Result<Primary, String> {
+        let target = Target::parse(url).map_err(|error| format!("--follow {url}: {error}"))?;
+        if !matches!(target.host, Host::Name(_)) {
+            return Err("--follow needs a host and a port, not a socket's directory".into());
+        }
+        Ok(Primary { target, name })
+    }
+
+    /// Makes an empty directory a copy of the primary's database that follows it. One that has a database stays as it is.
+    pub fn prepare(&self, data: &Path) -> Result<(), String> {
+        if data.join(MANIFEST_PATH).exists() {
+            return Ok(());
+        }
+        eprintln!("mote: copying {} into {}", self.target, data.display());
+        let end = super::backup::clone_into(&self.target, data)?;
+        let disk = mote_common::env::real::disk(data);
+        let failed = |error| format!("could not write into {}: {error}", data.display());
+        let system_id = system_id(data)?;
+        let history = self.terms_below(end)?;
+        node::note_terms(&*disk, system_id, &history).map_err(failed)?;
+        node::set_follows(&*disk, system_id, true).map_err(failed)
+    }
+
+    pub fn config(&self, id: u64) -> FollowConfig {
+        let name = self.name.clone().unwrap_or_else(|| format!("node{id:016x}"));
+        let (host, port) = match &self.target.host {
+            Host::Name(host) => (host.clone(), self.target.port),
+            Host::SocketDirectory(_) => unreachable!("refused in `new`"),
+        };
+        let target = self.target.clone();
+        FollowConfig {
+            connect: Box::new({
+                let name = name.clone();
+                move || start_replication(&target, &name)
+            }),
+            name,
+            host,
+            port,
+        }
+    }
+
+    /// The primary's terms that begin in a log which ends at `end`.
+    fn terms_below(&self, end: Lsn) -> Result<History, String> {
+        let mut session = open(&self.target, "mote clone")?;
+        let rows = query(&mut session, "TIMELINE_HISTORY 4294967295")?;
+        let content = rows
+            .first()
+            .and_then(|row| row.get(1))
+            .cloned()
+            .unwrap_or_default();
+        let marks: Option<Vec<TermMark>> = content.lines().map(mark).collect();
+        let marks = marks.ok_or_else(|| format!("{}: its terms are malformed", self.target))?;
+        Ok(History::new(
+            marks.into_iter().filter(|mark| mark.start < end).collect(),
+        ))
+    }
+}
+
+/// Of the database in a directory.
+pub fn system_id(data: &Path) -> Result<u64, String> {
+    let manifest = Manifest::read(&*mote_common::env::real::disk(data)).map_err(|error| error.to_string())?;
+    let manifest = manifest.ok_or_else(|| format!("{} holds no database", data.display()))?;
+    Ok(manifest.system_id)
+}
+
+/// A line of TIMELINE_HISTORY.
+fn mark(line: &str) -> Option<TermMark> {
+    let mut fields = line.split('\t');
+    Some(TermMark {
+        term: fields.next()?.parse().ok()?,
+        start: Lsn(fields.next()?.parse().ok()?),
+        previous_end: Lsn(fields.next()?.parse().ok()?),
+        nonce: fields.next()?.parse().ok()?,
+    })
+}
+
+fn open(target: &Target, name: &str) -> Result<Session, String> {
+    let mut target = target.clone();
+    target.settings.push(("replication", "true".into()));
+    target.settings.push(("application_name", name.into()));
+    let statements = Arc::new(StatementSet::new(Vec::new()));
+    Session::open(&target, statements, &Wait::Blocking).map_err(|error| format!("{target}: {error}"))
+}
+
+fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
+    let failed = |error: DriverError| format!("{target}: {error}");
+    let mut session = open(target, name)?;
+    session
+        .send_simple("START_REPLICATION PHYSICAL 0/0", &Wait::Blocking)
+        .map_err(failed)?;
+    loop {
+        let frame = session.next_frame(&Wait::Blocking).map_err(failed)?;
+        match frame.kind {
+            b'W' => return session.into_tcp().map_err(failed),
+            b'E' => {
+                return Err(format!(
+                    "{target}: {}",
+                    DriverError::Server(Box::new(wire::decode_error(frame.body)))
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The rows of a simple query, as text.
+fn query(session: &mut Session, text: &str) -> Result<Vec<Vec<String>>, String> {
+    let failed = |error: DriverError| error.to_string();
+    session.send_simple(text, &Wait::Blocking).map_err(failed)?;
+    let mut rows = Vec::new();
+    loop {
+        let frame = session.next_frame(&Wait::Blocking).map_err(failed)?;
+        match frame.kind {
+            b'D' => rows.push(texts(frame.body).ok_or("a row of the server is malformed")?),
+            b'E' => return Err(DriverError::Server(Box::new(wire::decode_error(frame.body))).to_string()),
+            b'Z' => return Ok(rows),
+            _ => {}
+        }
+    }
+}
+
+/// The values of a DataRow; NULL is empty.
+fn texts(mut body: &[u8]) -> Option<Vec<String>> {
+    let (count, rest) = body.split_first_chunk::<2>()?;
+    body = rest;
+    let mut values = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (length, rest) = body.split_first_chunk::<4>()?;
+        let length = i32::from_be_bytes(*length).max(0) as usize;
+        let (value, rest) = rest.split_at_checked(length)?;
+        values.push(String::from_utf8(value.to_vec()).ok()?);
+        body = rest;
+    }
+    Some(values)
+}

@@ -1,0 +1,415 @@
+//! The follower's side: a thread that takes the log, and one that replays it.
+//!
+//! The first one acknowledges what it has synced and never waits for the second, but where the log is cut: then files
+//! change under the reader. The second applies what is both durable here and stable as the primary has told.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use mote_catalog::cluster::{PrimaryFacts, ReplayedCatalog};
+use mote_catalog::database::Database;
+use mote_common::Lsn;
+use mote_common::env::net::real::adopt;
+use mote_engine::Engine;
+use mote_engine::follow::Replay;
+use mote_engine::log::intake::{Intake, IntakeError};
+use mote_engine::log::scan::{LogScan, scan_log};
+use mote_engine::log::{LogConfig, TermMark, cut_log};
+use mote_replication::history::History;
+use mote_replication::message::{Hello, MARKS_MAX, PROTOCOL_VERSION, Start};
+use mote_replication::receiver::{FollowerLog, Outcome, Receiver};
+use mote_replication::wire::Wire;
+use mote_replication::{NodeId, node};
+use parking_lot::{Condvar, Mutex};
+
+const WAKE: Token = Token(usize::MAX);
+/// A primary that says nothing for so long is connected to anew.
+const SILENCE_NS: u64 = 10_000_000_000;
+const LOOK: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_secs(1);
+/// Log that is replayed before a cut gets its turn.
+const REPLAY_BYTES: u64 = 4 << 20;
+
+/// Connects to the primary and asks for its log; the stream carries messages from there on. May wait.
+pub type Connect = Box<dyn Fn() -> Result<TcpStream, String> + Send>;
+
+pub struct FollowConfig {
+    /// Of this node; no two followers of a primary have the same.
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    pub connect: Connect,
+}
+
+/// What the two threads share.
+struct Shared {
+    database: Arc<Database>,
+    engine: Arc<Engine>,
+    replay: Mutex<Replay>,
+    terms: Mutex<Vec<TermMark>>,
+    /// What the primary has told of, and what is durable here.
+    stable: AtomicU64,
+    flushed: AtomicU64,
+    quit: AtomicBool,
+    bell: (Mutex<bool>, Condvar),
+    waker: mio::Waker,
+}
+
+/// The threads of a node that follows.
+pub struct Follower {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Follower {
+    pub fn start(database: &Arc<Database>, config: FollowConfig) -> io::Result<Follower> {
+        let engine = database.engine().clone();
+        let (replay, scan) = engine
+            .take_replay()
+            .ok_or_else(|| io::Error::other("this database was not opened to follow"))?;
+        let (disk, system_id) = (engine.disk(), engine.log().system_id());
+        let id = node::number(&*disk, system_id, mote_common::env::real::entropy_u64)?;
+        let history = merged(node::terms(&*disk, system_id)?, &scan.terms);
+        let poll = Poll::new()?;
+        let stable = scan.durable.max(engine.log().stable());
+        let shared = Arc::new(Shared {
+            database: database.clone(),
+            replay: Mutex::new(replay),
+            terms: Mutex::new(history.marks().to_vec()),
+            stable: AtomicU64::new(stable.0),
+            flushed: AtomicU64::new(0),
+            quit: AtomicBool::new(false),
+            bell: (Mutex::new(false), Condvar::new()),
+            waker: mio::Waker::new(poll.registry(), WAKE)?,
+            engine,
+        });
+        let log = FollowedLog {
+            intake: open_intake(&shared.engine, &scan, Vec::new())?,
+            engine: shared.engine.clone(),
+        };
+        shared.flushed.store(log.flushed().0, Ordering::Relaxed);
+        let mut receiving = Receiving {
+            shared: shared.clone(),
+            config,
+            id,
+            history,
+            log,
+            poll,
+            told: String::new(),
+        };
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.into()).spawn(run)
+        };
+        let replaying = shared.clone();
+        let threads = vec![
+            spawn("mote-replay", Box::new(move || replaying.replay()))?,
+            spawn("mote-receiver", Box::new(move || receiving.run()))?,
+        ];
+        Ok(Follower { shared, threads })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.shared.quit.store(true, Ordering::Release); // pairs with the Acquire in the loops
+        self.shared.ring();
+        self.shared.rouse_receiver();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                eprintln!("mote: a thread that follows the primary ended in a panic");
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn ends(&self) -> bool {
+        self.quit.load(Ordering::Acquire)
+    }
+
+    fn ring(&self) {
+        *self.bell.0.lock() = true;
+        self.bell.1.notify_all();
+    }
+
+    fn rouse_receiver(&self) {
+        if let Err(error) = self.waker.wake() {
+            eprintln!("mote: could not wake the thread that takes the log: {error}");
+        }
+    }
+
+    /// Up to where the log may be applied.
+    fn until(&self) -> Lsn {
+        // Acquire pairs with the Release in `publish`: the terms up to there are known.
+        Lsn(self
+            .stable
+            .load(Ordering::Acquire)
+            .min(self.flushed.load(Ordering::Acquire)))
+    }
+
+    /// The thread that replays.
+    fn replay(&self) {
+        let catalog = ReplayedCatalog(self.database.clone());
+        while !self.ends() {
+            let applied = self.engine.log().stable();
+            let until = self.until().min(Lsn(applied.0 + REPLAY_BYTES));
+            let terms = self.terms.lock().clone();
+            let result = self.replay.lock().advance(until, &terms, &catalog);
+            if let Err(error) = result {
+                eprintln!(
+                    "mote: replay has stopped: {error}. Readers see the state of {applied}; clone this node anew"
+                );
+                return;
+            }
+            if self.engine.log().stable() > applied {
+                // Commits may wait for what is applied.
+                self.rouse_receiver();
+                continue;
+            }
+            let mut rung = self.bell.0.lock();
+            if !*rung {
+                self.bell.1.wait_for(&mut rung, LOOK);
+            }
+            *rung = false;
+        }
+    }
+}
+
+/// The log as the receiver writes it, and what readers see of it.
+struct FollowedLog {
+    intake: Intake,
+    engine: Arc<Engine>,
+}
+
+impl FollowerLog for FollowedLog {
+    fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
+        self.intake.write(from, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.intake.sync().map(|_| ())
+    }
+
+    fn received(&self) -> Lsn {
+        self.intake.received()
+    }
+
+    fn flushed(&self) -> Lsn {
+        self.intake.flushed()
+    }
+
+    fn applied(&self) -> Lsn {
+        self.engine.log().stable().min(self.intake.flushed())
+    }
+}
+
+/// The thread that takes the log.
+struct Receiving {
+    shared: Arc<Shared>,
+    config: FollowConfig,
+    id: NodeId,
+    history: History,
+    log: FollowedLog,
+    poll: Poll,
+    /// Said last, so that the same is not said again.
+    told: String,
+}
+
+impl Receiving {
+    fn run(&mut self) {
+        while !self.shared.ends() {
+            let ended = match (self.config.connect)() {
+                Ok(stream) => self.follow(stream),
+                Err(error) => error,
+            };
+            self.shared.database.cluster().set_primary(None);
+            if self.shared.ends() {
+                return;
+            }
+            self.tell(ended);
+            let mut events = Events::with_capacity(4);
+            // Woken early by whoever ends it; another wake-up only tries again sooner.
+            let _ = self.poll.poll(&mut events, Some(RETRY));
+        }
+    }
+
+    fn tell(&mut self, what: String) {
+        if self.told != what {
+            let (host, port) = (&self.config.host, self.config.port);
+            eprintln!("mote: does not follow {host}:{port} at the moment: {what}; tries again");
+            self.told = what;
+        }
+    }
+
+    /// One stream, from hello to its end; answers why it ended.
+    fn follow(&mut self, stream: TcpStream) -> String {
+        let engine = self.shared.engine.clone();
+        let clock = engine.env().clock.clone();
+        let descriptor = stream.as_raw_fd();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let watched = self
+            .poll
+            .registry()
+            .register(&mut SourceFd(&descriptor), Token(0), interest);
+        let hello = self.hello();
+        let promised = hello.promised;
+        let receiver = watched
+            .and_then(|()| adopt(stream, &clock))
+            .and_then(|stream| Receiver::new(Wire::new(stream), hello));
+        let mut receiver = match receiver {
+            Ok(receiver) => receiver,
+            Err(error) => return error.to_string(),
+        };
+        let mut heard_ns = clock.monotonic_ns();
+        let mut events = Events::with_capacity(16);
+        while !self.shared.ends() {
+            match receiver.step(promised, &mut self.log) {
+                Outcome::Nothing if clock.monotonic_ns() > heard_ns + SILENCE_NS => {
+                    return "nothing was heard of it for 10 s".into();
+                }
+                Outcome::Nothing => {}
+                Outcome::Heard => heard_ns = clock.monotonic_ns(),
+                Outcome::Begin(start) => {
+                    if let Err(error) = self.begin(&start) {
+                        return error;
+                    }
+                    receiver.begin();
+                    // Log may have come with the answer.
+                    continue;
+                }
+                Outcome::Refused(refusal) => return refusal.text,
+                Outcome::Lost(why) => return why,
+                Outcome::Disk(error) => {
+                    eprintln!("mote: the log could not be written: {error}");
+                    eprintln!("mote: stopping, because the state of the disk is unknown; start again");
+                    std::process::abort();
+                }
+            }
+            if let Err(error) = self.publish(receiver.stable()) {
+                return error;
+            }
+            match self.poll.poll(&mut events, Some(LOOK)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return error.to_string(),
+                _ => {}
+            }
+        }
+        "the server stops".into()
+    }
+
+    fn hello(&self) -> Hello {
+        Hello {
+            version: PROTOCOL_VERSION,
+            system_id: self.shared.engine.log().system_id(),
+            id: self.id,
+            name: self.config.name.clone(),
+            // A log of a lower term would be one of the past.
+            promised: self.history.last_term(),
+            end: self.log.received(),
+            stable: Lsn(self.shared.stable.load(Ordering::Relaxed)),
+            marks: self.history.newest(MARKS_MAX).to_vec(),
+        }
+    }
+
+    /// The log goes on at the cut.
+    fn begin(&mut self, start: &Start) -> Result<(), String> {
+        let engine = &self.shared.engine;
+        let (disk, log) = (engine.disk(), engine.log());
+        let failed = |error: io::Error| error.to_string();
+        // Nobody reads files while they change. What is applied lies below the cut.
+        let mut replay = self.shared.replay.lock();
+        if start.cut < self.log.received() {
+            eprintln!(
+                "mote: the log is cut at {}: the primary lost what lay behind, or another one took over there",
+                start.cut
+            );
+            self.shared.flushed.store(start.cut.0, Ordering::Release);
+            cut_log(&*disk, log.system_id(), log.segment_bytes(), start.cut).map_err(failed)?;
+        }
+        let from = engine.checkpoint_report().log_start;
+        let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())?;
+        self.log.intake = open_intake(engine, &scan, start.marks.clone()).map_err(failed)?;
+        replay.files_changed();
+        drop(replay);
+        if self.log.received() != start.cut {
+            return Err(format!(
+                "this log ends at {} and not at {}, where the primary goes on; clone this node anew",
+                self.log.received(),
+                start.cut
+            ));
+        }
+        self.history.cut(start.cut);
+        self.note_terms()?;
+        self.told.clear();
+        eprintln!(
+            "mote: follows {}:{} in term {} from {} on",
+            self.config.host, self.config.port, start.term, start.cut
+        );
+        self.shared.database.cluster().set_primary(Some(PrimaryFacts {
+            host: self.config.host.clone(),
+            port: self.config.port,
+            name: self.config.name.clone(),
+            began: start.cut,
+            term: start.term,
+        }));
+        Ok(())
+    }
+
+    fn note_terms(&self) -> Result<(), String> {
+        *self.shared.terms.lock() = self.history.marks().to_vec();
+        let engine = &self.shared.engine;
+        node::note_terms(&*engine.disk(), engine.log().system_id(), &self.history).map_err(|e| e.to_string())
+    }
+
+    /// Tells the other thread, and sessions, how far the log is.
+    fn publish(&mut self, stable: Lsn) -> Result<(), String> {
+        let begun = self.log.intake.take_terms();
+        if !begun.is_empty() {
+            begun.into_iter().for_each(|mark| self.history.begin(mark));
+            self.note_terms()?;
+        }
+        let (received, flushed) = (self.log.received(), self.log.flushed());
+        // Release pairs with the Acquire in `until`.
+        self.shared.flushed.store(flushed.0, Ordering::Release);
+        self.shared.stable.fetch_max(stable.0, Ordering::Release);
+        let now_us = self.shared.engine.env().clock.wall_us();
+        self.shared
+            .database
+            .cluster()
+            .note_received(received, flushed, now_us);
+        self.shared.ring();
+        let released = self.shared.engine.log().released();
+        self.log
+            .intake
+            .release_below(released)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    }
+}
+
+fn open_intake(engine: &Engine, scan: &LogScan, coming: Vec<TermMark>) -> io::Result<Intake> {
+    let log = engine.log();
+    let config = LogConfig {
+        segment_bytes: log.segment_bytes(),
+        ..LogConfig::default()
+    };
+    let start = engine.checkpoint_report().log_start;
+    Intake::open(engine.env(), config, log.system_id(), start, scan, coming)
+}
+
+/// What is noted, and what the log itself tells.
+fn merged(noted: History, found: &[TermMark]) -> History {
+    let mut history = noted;
+    for mark in found {
+        if mark.term > history.last_term() {
+            history.begin(*mark);
+        }
+    }
+    history
+}

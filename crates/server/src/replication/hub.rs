@@ -1,0 +1,290 @@
+//! The primary's side: one thread with all streams.
+//!
+//! The flusher hands each flush over (`LogTap`) before it writes it. If this thread is at work just then, the flusher does
+//! not wait: the streams are behind by one flush, and this thread sends it out of the files.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use mote_catalog::cluster::{FollowerFacts, Followers, SlotFacts};
+use mote_catalog::database::Database;
+use mote_common::Lsn;
+use mote_common::env::Clock;
+use mote_common::env::net::real::adopt;
+use mote_engine::log::range::LogRanges;
+use mote_engine::log::{LogHold, LogTap};
+use mote_engine::{Engine, HorizonListener, Horizons};
+use mote_replication::history::History;
+use mote_replication::message::{Hello, Message};
+use mote_replication::node;
+use mote_replication::primary::{Primary, PrimaryConfig};
+use mote_replication::quorum::Quorum;
+use mote_replication::slots::Slots;
+use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
+use parking_lot::Mutex;
+
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// A follower that says nothing for so long is given up.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Time for a hello.
+const HELLO_NS: u64 = 10_000_000_000;
+const WAKE: Token = Token(usize::MAX);
+/// What sessions see of the streams is at most so old.
+const FACTS_NS: u64 = 10_000_000;
+
+/// A primary's followers.
+pub struct Hub {
+    primary: Mutex<Primary>,
+    history: History,
+    arrivals: Mutex<Vec<TcpStream>>,
+    facts: Mutex<(Vec<FollowerFacts>, Vec<SlotFacts>)>,
+    /// With none, a flush wakes nobody.
+    streams: AtomicUsize,
+    quit: AtomicBool,
+    waker: mio::Waker,
+    clock: Arc<dyn Clock>,
+}
+
+/// The hub's thread, as long as the node leads.
+pub struct HubThread {
+    hub: Arc<Hub>,
+    engine: Arc<Engine>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HubThread {
+    /// Begins to serve followers. `kept_bytes_max`: log that is kept for one which is away.
+    pub fn start(database: &Arc<Database>, kept_bytes_max: u64) -> io::Result<HubThread> {
+        let engine = database.engine().clone();
+        let (log, disk) = (engine.log().clone(), engine.disk());
+        let system_id = log.system_id();
+        let draw = mote_common::env::real::entropy_u64;
+        let id = node::number(&*disk, system_id, draw)?;
+        let mut history = node::terms(&*disk, system_id)?;
+        if history.last_term() < log.term() {
+            history.begin(log.began());
+            node::note_terms(&*disk, system_id, &history)?;
+        }
+        let config = PrimaryConfig {
+            system_id,
+            id,
+            heartbeat_ns: HEARTBEAT.as_nanos() as u64,
+            silence_ns: SILENCE.as_nanos() as u64,
+            piece_bytes: PIECE_BYTES_MAX,
+        };
+        let slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
+        // Until the first step says more.
+        let hold = log.hold_from(slots.keep_from().unwrap_or(Lsn(u64::MAX)));
+        let flushed = log.flushed();
+        let quorum = Quorum::new(id, flushed, Vec::new());
+        let log_start = engine.checkpoint_report().log_start;
+        let primary = Primary::new(config, history.clone(), log_start, flushed, quorum, slots);
+        let poll = Poll::new()?;
+        let hub = Arc::new(Hub {
+            primary: Mutex::new(primary),
+            history,
+            arrivals: Mutex::default(),
+            facts: Mutex::default(),
+            streams: AtomicUsize::new(0),
+            quit: AtomicBool::new(false),
+            waker: mio::Waker::new(poll.registry(), WAKE)?,
+            clock: engine.env().clock.clone(),
+        });
+        database.cluster().set_followers(hub.clone());
+        log.set_tap(Some(hub.clone()));
+        engine.on_horizon(hub.clone());
+        let mut run = Run {
+            ranges: LogRanges::new(disk, system_id, log.segment_bytes()),
+            hub: hub.clone(),
+            engine: engine.clone(),
+            hold,
+            poll,
+            pending: Vec::new(),
+            told_ns: 0,
+        };
+        let thread = std::thread::Builder::new()
+            .name("mote-replication".into())
+            .spawn(move || run.run())?;
+        Ok(HubThread {
+            hub,
+            engine,
+            thread: Some(thread),
+        })
+    }
+
+    pub fn hub(&self) -> Arc<Hub> {
+        self.hub.clone()
+    }
+}
+
+impl Drop for HubThread {
+    fn drop(&mut self) {
+        self.engine.log().set_tap(None);
+        self.hub.quit.store(true, Ordering::Release); // pairs with the Acquire in `run`
+        self.hub.rouse();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            eprintln!("mote: the thread that serves followers ended in a panic");
+        }
+    }
+}
+
+impl Hub {
+    /// A client has asked for the log, and says hello next.
+    pub fn adopt(&self, stream: TcpStream) {
+        self.arrivals.lock().push(stream);
+        self.rouse();
+    }
+
+    /// The terms of the log; the last one is this node's.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn rouse(&self) {
+        if let Err(error) = self.waker.wake() {
+            eprintln!("mote: could not wake the thread that serves followers: {error}");
+        }
+    }
+}
+
+impl LogTap for Hub {
+    fn flushing(&self, from: Lsn, parts: [&[u8]; 2]) {
+        // At work: it will find what is written in the files.
+        if let Some(mut primary) = self.primary.try_lock() {
+            primary.flushing(from, parts, self.clock.wall_us());
+        }
+    }
+}
+
+impl HorizonListener for Hub {
+    fn horizon_moved(&self, _: Horizons) {
+        // Relaxed: a stream that begins meanwhile is looked after by the step that begins it.
+        if self.streams.load(Ordering::Relaxed) > 0 {
+            self.rouse();
+        }
+    }
+}
+
+impl Followers for Hub {
+    fn followers(&self) -> Vec<FollowerFacts> {
+        self.facts.lock().0.clone()
+    }
+
+    fn slots(&self) -> Vec<SlotFacts> {
+        self.facts.lock().1.clone()
+    }
+}
+
+struct Run {
+    hub: Arc<Hub>,
+    engine: Arc<Engine>,
+    ranges: LogRanges,
+    hold: LogHold,
+    poll: Poll,
+    /// Who has not said hello yet, and until when he may.
+    pending: Vec<(Wire, u64)>,
+    told_ns: u64,
+}
+
+impl Run {
+    fn run(&mut self) {
+        let mut events = Events::with_capacity(64);
+        while !self.hub.quit.load(Ordering::Acquire) {
+            match self.poll.poll(&mut events, Some(HEARTBEAT)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    eprintln!("mote: followers are not served any more: {error}");
+                    return;
+                }
+                _ => {}
+            }
+            self.welcome();
+            if let Err(error) = self.step() {
+                eprintln!("mote: followers could not be served: {error}");
+                std::thread::sleep(HEARTBEAT);
+            }
+        }
+    }
+
+    fn welcome(&mut self) {
+        let until_ns = self.hub.clock.monotonic_ns() + HELLO_NS;
+        for stream in std::mem::take(&mut *self.hub.arrivals.lock()) {
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            let descriptor = stream.as_raw_fd();
+            // Which stream has news is found by asking each: they are few.
+            let watched = self
+                .poll
+                .registry()
+                .register(&mut SourceFd(&descriptor), Token(0), interest);
+            match watched.and_then(|()| adopt(stream, &self.hub.clock)) {
+                Ok(stream) => self.pending.push((Wire::new(stream), until_ns)),
+                Err(error) => eprintln!("mote: a follower could not be served: {error}"),
+            }
+        }
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        let (now_ns, wall_us) = (self.hub.clock.monotonic_ns(), self.hub.clock.wall_us());
+        let mut hellos = Vec::new();
+        for (mut wire, until_ns) in std::mem::take(&mut self.pending) {
+            match hear_hello(&mut wire) {
+                Ok(Some(hello)) => hellos.push((wire, hello)),
+                Ok(None) if now_ns < until_ns => self.pending.push((wire, until_ns)),
+                _ => wire.close(),
+            }
+        }
+        let mut primary = self.hub.primary.lock();
+        // What checkpoints have let go of.
+        primary.released_below(self.engine.checkpoint_report().log_start);
+        primary.flushed(self.engine.log().flushed());
+        for (wire, hello) in hellos {
+            primary.accept(wire, &hello, now_ns)?;
+        }
+        primary.step(now_ns, wall_us, &mut self.ranges)?;
+        self.hold.move_to(primary.keep_from()?);
+        self.hub
+            .streams
+            .store(primary.streams().count(), Ordering::Relaxed);
+        if now_ns >= self.told_ns + FACTS_NS {
+            self.told_ns = now_ns;
+            let facts = facts(&primary);
+            drop(primary);
+            *self.hub.facts.lock() = facts;
+        }
+        Ok(())
+    }
+}
+
+fn hear_hello(wire: &mut Wire) -> io::Result<Option<Hello>> {
+    wire.fill()?;
+    match wire.next_message()? {
+        None => Ok(None),
+        Some(Message::Hello(hello)) => Ok(Some(hello)),
+        Some(_) => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn facts(primary: &Primary) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
+    let followers = primary.streams().map(|stream| FollowerFacts {
+        name: stream.name.to_string(),
+        client: stream.peer,
+        streaming: stream.streaming,
+        sent: stream.sent,
+        received: stream.progress.received,
+        flushed: stream.progress.flushed,
+        applied: stream.progress.applied,
+    });
+    let slots = primary.slots().iter().map(|(name, slot)| SlotFacts {
+        name: name.to_string(),
+        active: primary.streams().any(|stream| stream.name == name),
+        position: slot.position,
+        lost: slot.lost,
+    });
+    (followers.collect(), slots.collect())
+}
