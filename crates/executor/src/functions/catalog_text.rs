@@ -4,6 +4,7 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::operator::operator_by_oid;
 use mote_sql::catalog::CatalogView;
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
@@ -12,7 +13,7 @@ use crate::runtime::Runtime;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
-use mote_catalog::views::builtin::OPERATOR_CLASSES;
+use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
@@ -74,15 +75,12 @@ pub fn body(name: &str) -> Option<Body> {
         }
         "pg_opclass_is_visible" => Body::Pure(|a| {
             let wanted = Oid(oid_value(&a[0]));
-            Ok(visible_if(
-                OPERATOR_CLASSES.iter().any(|class| class.oid == wanted),
-            ))
+            Ok(visible_if(operator_class(wanted).is_some()))
         }),
         "pg_opfamily_is_visible" => Body::Pure(|a| {
             let wanted = Oid(oid_value(&a[0]));
-            Ok(visible_if(
-                OPERATOR_CLASSES.iter().any(|class| class.family == wanted),
-            ))
+            let mut classes = IndexMethod::ALL.into_iter().flat_map(operator_classes);
+            Ok(visible_if(classes.any(|class| class.family == wanted)))
         }),
         // There are none of these.
         "pg_conversion_is_visible"
