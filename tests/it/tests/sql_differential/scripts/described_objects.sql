@@ -40,7 +40,7 @@ select sequencename, data_type, start_value, min_value, max_value, increment_by 
 -- Options of the TOAST table are not those of the table.
 create table optional (a text) with (autovacuum_enabled = false, toast.autovacuum_enabled = true, fillfactor = 30);
 select reloptions from pg_class where relname = 'optional';
-alter table optional set (toast.fillfactor = 20, autovacuum_enabled = true);
+alter table optional set (toast.autovacuum_vacuum_cost_delay = 20, autovacuum_enabled = true);
 alter table optional set (toast.autovacuum_enabled = false);
 select reloptions from pg_class where relname = 'optional';
 alter table optional reset (toast.autovacuum_enabled);

@@ -46,7 +46,5 @@ select name(tool('sky')), hobby(tool('sky'));
 select name(tools), hobby(tools), pg_typeof(name(tools)) from tools;
 select name(t) from tools t where hobby(t) = 'sky';
 select count(tools) from tools;
-select weight(tools) from tools;
-select name(row('a', 'b'));
 drop function tool(text);
 drop table tools;
