@@ -167,7 +167,7 @@ fn no_relation(catalog: &SessionCatalog, text: &str) -> SqlError {
         let message = format!("relation \"{name}\" does not exist");
         return SqlError::new(state::UNDEFINED_TABLE, message);
     };
-    let known = crate::system_schemas::schema_oid(&schema).or_else(|| catalog.schema_oid(&schema));
+    let known = mote_catalog::system_schemas::schema_oid(&schema).or_else(|| catalog.schema_oid(&schema));
     match known {
         Some(_) => SqlError::new(
             state::UNDEFINED_TABLE,
