@@ -12,7 +12,7 @@ use crate::runtime::Runtime;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
-use mote_catalog::views::builtin::OPERATOR_CLASSES;
+use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
@@ -74,15 +74,11 @@ pub fn body(name: &str) -> Option<Body> {
         }
         "pg_opclass_is_visible" => Body::Pure(|a| {
             let wanted = Oid(oid_value(&a[0]));
-            Ok(visible_if(
-                OPERATOR_CLASSES.iter().any(|class| class.oid == wanted),
-            ))
+            Ok(visible_if(operator_class(wanted).is_some()))
         }),
         "pg_opfamily_is_visible" => Body::Pure(|a| {
             let wanted = Oid(oid_value(&a[0]));
-            Ok(visible_if(
-                OPERATOR_CLASSES.iter().any(|class| class.family == wanted),
-            ))
+            Ok(visible_if(operator_classes().any(|class| class.family == wanted)))
         }),
         // There are none of these.
         "pg_conversion_is_visible"
