@@ -50,7 +50,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
 }
 
 /// A value as JSON text.
-pub(crate) fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResult<Datum> {
+pub fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResult<Datum> {
     composite_to_json(value, ty, ",", format)
 }
 
@@ -225,7 +225,7 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
 }
 
 /// What json_agg and jsonb_agg make of the elements' JSON texts.
-pub(crate) fn array_of(elements: &[Datum], as_binary: bool) -> SqlResult<Datum> {
+pub fn array_of(elements: &[Datum], as_binary: bool) -> SqlResult<Datum> {
     let mut out = String::from("[");
     let mut meter = Meter::default();
     for (number, element) in elements.iter().filter_map(Datum::as_str).enumerate() {

@@ -19,9 +19,9 @@ use mote_types::json::Json;
 
 use super::Body;
 
-pub(crate) use construct::{JsonObjectBuilder, array_of, to_json};
+pub use construct::{JsonObjectBuilder, array_of, to_json};
 pub(super) use scan::{checked_escapes, raw_elements, raw_members, raw_text};
-pub(crate) use tree::member;
+pub use tree::member;
 pub(super) use tree::{tree, tree_text};
 
 pub fn body(name: &str) -> Option<Body> {

@@ -83,7 +83,7 @@ fn element(json: &Json, index: i32) -> Option<&Json> {
 }
 
 /// The member that a subscript names: a key of an object, a position in an array.
-pub(crate) fn member(json: &Json, key: &Datum) -> Option<Json> {
+pub fn member(json: &Json, key: &Datum) -> Option<Json> {
     let found = match (json, key) {
         (Json::Object(_), Datum::Text(key)) => json.get(key),
         (Json::Array(_), Datum::Text(key)) => element(json, subscript(key)?),
