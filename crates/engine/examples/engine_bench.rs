@@ -7,7 +7,7 @@ use mote_common::IndexId;
 use mote_common::SqlError;
 use mote_common::env::real;
 use mote_common::prng::Prng;
-use mote_engine::index::{Direction, KeyRange};
+use mote_engine::index::{Direction, IndexMethod, KeyRange};
 use mote_engine::{
     Access, ColumnStorage, Engine, EngineConfig, IndexDefinition, Isolation, KeyClass, KeyColumn,
     KeyExpressionProvider, KeyExpressions, KeyValue, RowLockStrength, RowWriter, StorageClass, Table,
@@ -112,6 +112,7 @@ impl Bench {
         let definition = IndexDefinition {
             id: IndexId(0),
             table: id,
+            method: IndexMethod::Ordered,
             columns: vec![KeyColumn::ascending(0, KeyClass::Signed4, false)],
             unique: true,
             deferrable: false,

@@ -35,6 +35,7 @@ mod txn;
 
 pub use critical::AbortOnPanic;
 pub use engine::{Engine, EngineConfig, OpenError};
+pub use index::IndexMethod;
 pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
     RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,

@@ -238,7 +238,8 @@ impl Objects {
                 "an index has expression columns but no expressions",
             ));
         }
-        Ok(KeyProgram::new(definition.columns.clone(), expressions))
+        let program = KeyProgram::new(definition.columns.clone(), expressions);
+        Ok(program.with_method(definition.method))
     }
 
     fn load_index(

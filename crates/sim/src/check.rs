@@ -86,9 +86,9 @@ fn indexes(
     in_flight: &BTreeSet<RowKey>,
 ) -> Result<(), String> {
     let all = table.indexes();
-    if all.len() != 3 {
+    if all.len() != 4 {
         return Err(format!(
-            "table {}: {} indexes, expected 3",
+            "table {}: {} indexes, expected 4",
             table.id().0,
             all.len()
         ));

@@ -1,10 +1,10 @@
 //! The simulator's tables: a unique key, an indexed column that may be NULL, a text of any length, whose length is the
-//! key of an index with a predicate.
+//! key of an index with a predicate, and which a hash index is over.
 
 use mote_common::{IndexId, SqlError, TableId};
 use mote_engine::{
-    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeySource,
-    KeyValue, RowView, RowWriter, StorageClass, Table, TableDefinition,
+    ColumnStorage, IndexDefinition, IndexMethod, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions,
+    KeySource, KeyValue, RowView, RowWriter, StorageClass, Table, TableDefinition,
 };
 use mote_engine::{SequenceDefinition, SequenceId};
 use std::sync::Arc;
@@ -32,11 +32,20 @@ fn index(table: TableId, column: KeyColumn, unique: bool) -> IndexDefinition {
     IndexDefinition {
         id,
         table,
+        method: IndexMethod::Ordered,
         columns,
         unique,
         deferrable: false,
         nulls_not_distinct: false,
         expressions: None,
+    }
+}
+
+/// A hash index on the text.
+pub fn text_index(table: TableId) -> IndexDefinition {
+    IndexDefinition {
+        method: IndexMethod::Hash,
+        ..index(table, KeyColumn::ascending(2, KeyClass::Variable, false), false)
     }
 }
 

@@ -178,6 +178,7 @@ pub(super) fn describe_index(
         oid: Oid(stored.oid),
         name: stored.name.clone(),
         index: IndexId(stored.index),
+        method: stored.method()?,
         keys,
         include: stored.include.clone(),
         unique: stored.unique,

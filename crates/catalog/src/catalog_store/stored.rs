@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use mote_common::Oid;
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::AclItem;
+use mote_sql::catalog::index_method::IndexMethod;
 use serde::{Deserialize, Serialize};
 
 use super::index_texts::BoundIndex;
@@ -276,6 +277,9 @@ pub struct StoredIndex {
     pub name: String,
     /// The engine's index.
     pub index: u32,
+    /// The method's name.
+    #[serde(default = "btree")]
+    pub method: String,
     pub keys: Vec<StoredIndexKey>,
     #[serde(default)]
     pub include: Vec<u16>,
@@ -300,6 +304,10 @@ pub struct StoredIndex {
     /// What the texts mean: bound when the index is made and when the catalog is read.
     #[serde(skip)]
     pub bound: Arc<BoundIndex>,
+}
+
+fn btree() -> String {
+    IndexMethod::Btree.name().to_string()
 }
 
 fn yes() -> bool {
@@ -328,6 +336,11 @@ pub struct StoredIndexKey {
 }
 
 impl StoredIndex {
+    pub fn method(&self) -> SqlResult<IndexMethod> {
+        let unknown = || SqlError::internal(format!("index \"{}\" has an unknown method", self.name));
+        IndexMethod::from_name(&self.method).ok_or_else(unknown)
+    }
+
     /// Keys that are plain columns, all of them, and no predicate: what foreign keys can lean on.
     pub fn is_plain(&self) -> bool {
         self.predicate.is_none() && self.keys.iter().all(|key| key.column.is_some())

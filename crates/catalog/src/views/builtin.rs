@@ -3,6 +3,7 @@
 
 use mote_common::Oid;
 use mote_sql::builtin::function::type_io;
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::cast::relabelled;
 use mote_types::catalog::user::is_enum;
 use mote_types::family::FAMILIES;
@@ -11,7 +12,6 @@ use mote_types::signature::{OperatorClass, class};
 pub const BOOTSTRAP_ROLE: Oid = Oid(10);
 pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
 pub const HEAP: Oid = Oid(2);
-pub const BTREE: Oid = Oid(403);
 pub const LANGUAGE_INTERNAL: Oid = Oid(12);
 /// UTF8 in PostgreSQL's list of encodings.
 pub const ENCODING_UTF8: i32 = 6;
@@ -51,31 +51,37 @@ pub fn support_function(name: &str) -> Option<Oid> {
         .or_else(|| internal().map(|function| function.oid))
 }
 
-/// The B-tree operator classes.
-pub fn operator_classes() -> impl Iterator<Item = &'static OperatorClass> {
-    let families = FAMILIES.iter().flat_map(|family| family.classes);
-    OPERATOR_CLASSES.iter().chain(families)
+/// The operator classes of a method.
+pub fn operator_classes(method: IndexMethod) -> impl Iterator<Item = &'static OperatorClass> {
+    let (classes, families) = match method {
+        IndexMethod::Btree => (OPERATOR_CLASSES, FAMILIES),
+        IndexMethod::Hash => (HASH_OPERATOR_CLASSES, &[][..]),
+    };
+    classes
+        .iter()
+        .chain(families.iter().flat_map(|family| family.classes))
 }
 
 /// A class by its number.
 pub fn operator_class(oid: Oid) -> Option<&'static OperatorClass> {
-    operator_classes().find(|class| class.oid == oid)
+    let mut classes = IndexMethod::ALL.into_iter().flat_map(operator_classes);
+    classes.find(|class| class.oid == oid)
 }
 
-/// The operator class that an index over a column of this type has.
-pub fn default_operator_class(ty: Oid) -> Oid {
-    let of = |ty: Oid| operator_classes().find(|class| class.default && class.input == ty);
-    let exact = of(ty).or_else(|| relabelled(ty).find_map(of));
-    exact.map_or_else(
-        || match ty {
-            mote_types::oid::VARCHAR => Oid(3126),
-            _ if mote_types::ColumnType::new(ty).is_array() => Oid(10000),
-            _ if is_enum(ty) => Oid(10069),
-            _ if mote_types::catalog::is_oid_like(ty) => Oid(1981),
-            _ => Oid::INVALID,
-        },
-        |class| class.oid,
-    )
+/// The operator class that an index of the method over a column of this type has.
+pub fn default_operator_class(method: IndexMethod, ty: Oid) -> Oid {
+    let default = |ty: Oid| operator_classes(method).find(|class| class.default && class.input == ty);
+    let like = match ty {
+        mote_types::oid::VARCHAR => mote_types::oid::TEXT,
+        _ if mote_types::ColumnType::new(ty).is_array() => mote_types::oid::ANYARRAY,
+        _ if is_enum(ty) => mote_types::oid::ANYENUM,
+        _ if mote_types::catalog::is_oid_like(ty) => mote_types::oid::OID,
+        _ => ty,
+    };
+    let class = default(ty)
+        .or_else(|| relabelled(ty).find_map(default))
+        .or_else(|| default(like));
+    class.map_or(Oid::INVALID, |class| class.oid)
 }
 
 /// A collation: OID, name, provider, encoding (-1 = any), locale.
@@ -154,6 +160,45 @@ const OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10053, "xid8_ops", 5067, 5069, true, 0, "xid8_ops"),
 ];
 
+#[rustfmt::skip]
+const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
+    class(10048, "bool_ops", 2222, 16, true, 0, "bool_ops"),
+    class(10049, "bytea_ops", 2223, 17, true, 0, "bytea_ops"),
+    class(10008, "char_ops", 431, 18, true, 0, "char_ops"),
+    class(10029, "name_ops", 1995, 19, true, 0, "text_ops"),
+    class(10021, "int8_ops", 1977, 20, true, 0, "integer_ops"),
+    class(10019, "int2_ops", 1977, 21, true, 0, "integer_ops"),
+    class(10020, "int4_ops", 1977, 23, true, 0, "integer_ops"),
+    class(10037, "text_ops", 1995, 25, true, 0, "text_ops"),
+    class(10045, "varchar_ops", 1995, 25, false, 0, "text_ops"),
+    class(10056, "text_pattern_ops", 2229, 25, false, 0, "text_pattern_ops"),
+    class(10057, "varchar_pattern_ops", 2229, 25, false, 0, "text_pattern_ops"),
+    class(10031, "oid_ops", 1990, 26, true, 0, "oid_ops"),
+    class(10055, "tid_ops", 2227, 27, true, 0, "tid_ops"),
+    class(10033, "oidvector_ops", 1992, 30, true, 0, "oidvector_ops"),
+    class(10013, "float4_ops", 1971, 700, true, 0, "float_ops"),
+    class(10014, "float8_ops", 1971, 701, true, 0, "float_ops"),
+    class(10027, "macaddr8_ops", 3372, 774, true, 0, "macaddr8_ops"),
+    class(10025, "macaddr_ops", 1985, 829, true, 0, "macaddr_ops"),
+    class(10005, "bpchar_ops", 427, 1042, true, 0, "bpchar_ops"),
+    class(10058, "bpchar_pattern_ops", 2231, 1042, false, 0, "bpchar_pattern_ops"),
+    class(10011, "date_ops", 435, 1082, true, 0, "date_ops"),
+    class(10039, "time_ops", 1997, 1083, true, 0, "time_ops"),
+    class(10046, "timestamp_ops", 2040, 1114, true, 0, "timestamp_ops"),
+    class(10040, "timestamptz_ops", 1999, 1184, true, 0, "timestamptz_ops"),
+    class(10023, "interval_ops", 1983, 1186, true, 0, "interval_ops"),
+    class(10030, "numeric_ops", 1998, 1700, true, 0, "numeric_ops"),
+    class(10035, "record_ops", 6194, 2249, true, 0, "record_ops"),
+    class(10001, "array_ops", 627, 2277, true, 0, "array_ops"),
+    class(10066, "uuid_ops", 2969, 2950, true, 0, "uuid_ops"),
+    class(10068, "pg_lsn_ops", 3254, 3220, true, 0, "pg_lsn_ops"),
+    class(10070, "enum_ops", 3523, 3500, true, 0, "enum_ops"),
+    class(10089, "jsonb_ops", 4034, 3802, true, 0, "jsonb_ops"),
+    class(10052, "xid8_ops", 5032, 5069, true, 0, "xid8_ops"),
+    class(10010, "cidr_ops", 1975, 869, false, 0, "network_ops"),
+    class(10016, "inet_ops", 1975, 869, true, 0, "network_ops"),
+];
+
 /// In order of OIDs.
 #[rustfmt::skip]
 pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
@@ -178,6 +223,7 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(326, "index_am_handler_in", &[2275], 325, false),
     support(327, "index_am_handler_out", &[325], 2275, false),
     support(330, "bthandler", &[2281], 325, true),
+    support(331, "hashhandler", &[2281], 325, true),
     support(347, "poly_in", &[2275], 604, false),
     support(348, "poly_out", &[604], 2275, false),
     support(750, "array_in", &[2275, 26, 23], 2277, true),

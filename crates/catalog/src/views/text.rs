@@ -243,9 +243,10 @@ fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: b
         .map(|key| index_key(table, key, pretty) + &properties(key))
         .collect();
     let mut text = format!(
-        "CREATE {}INDEX {} ON {on} USING btree ({})",
+        "CREATE {}INDEX {} ON {on} USING {} ({})",
         if index.unique { "UNIQUE " } else { "" },
         identifier(&index.name),
+        index.method.name(),
         keys.join(", ")
     );
     text.push_str(&included(table, index));
@@ -582,6 +583,7 @@ mod tests {
             oid: Oid(20_000),
             name: "An index".into(),
             index: mote_common::IndexId(1),
+            method: mote_sql::catalog::index_method::IndexMethod::Btree,
             keys: vec![
                 key(expression(0), false, false),
                 key(expression(1), true, false),

@@ -2,7 +2,8 @@
 //!
 //! Read in this order:
 //!  1. this file: the contract that every caller codes against;
-//!  2. `ordered`: the B+tree, whose own head gives the order of its files.
+//!  2. `method`: how the key of a row becomes that of its entry, and `hash`, the method that keeps a hash;
+//!  3. `ordered`: the B+tree that holds the entries of all methods, whose own head gives the order of its files.
 //!
 //! Contract
 //!  - Keys are *memcomparable* bytes: comparing them as unsigned bytes, the shorter of two equal prefixes first,
@@ -16,8 +17,11 @@
 //!
 //! Leaves out: logging (indexes are rebuilt by bulk load), visibility, key encoding.
 
+mod hash;
+mod method;
 pub mod ordered;
 
+pub use method::IndexMethod;
 pub use mote_common::RowId;
 pub use ordered::{Cursor, LeafRun, OrderedIndex};
 

@@ -373,7 +373,7 @@ mod tests {
     fn blocks_do_not_overlap_and_come_back() {
         let mut prng = Prng::new(5);
         let mut blocks: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
-        for round in 0..20_000u32 {
+        for round in 0..if cfg!(miri) { 1_000 } else { 20_000u32 } {
             if prng.chance(3, 5) || blocks.is_empty() {
                 let bytes = 8 * prng.between(1, 1500) as usize;
                 let block = allocate(bytes);
@@ -462,8 +462,9 @@ mod tests {
     #[test]
     fn blocks_freed_by_another_thread_are_used_again() {
         let before = mapped_bytes();
-        for _ in 0..100 {
-            let blocks: Vec<usize> = (0..2000).map(|_| allocate(4096).as_ptr() as usize).collect();
+        let (rounds, count) = if cfg!(miri) { (3, 100) } else { (100, 2000) };
+        for _ in 0..rounds {
+            let blocks: Vec<usize> = (0..count).map(|_| allocate(4096).as_ptr() as usize).collect();
             let freer = std::thread::spawn(move || {
                 for block in blocks {
                     let block = NonNull::new(block as *mut u8).expect("was not null");

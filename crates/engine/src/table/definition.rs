@@ -10,6 +10,7 @@
 
 use super::key_program::{KeyClass, KeyColumn, KeySource};
 use super::layout::{ColumnStorage, Layout, StorageClass};
+use crate::index::IndexMethod;
 use mote_common::{IndexId, TableId};
 
 /// The engine's own catalog: one variable column with a definition's bytes.
@@ -20,6 +21,8 @@ pub const SQL_CATALOG_TABLE: TableId = TableId(2);
 pub const FIRST_USER_TABLE: TableId = TableId(16);
 
 const FORMAT: u8 = 1;
+/// The method of an index stands above three flags.
+const METHOD_SHIFT: u8 = 3;
 
 /// Names a sequence of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,6 +52,7 @@ pub struct IndexDefinition {
     /// Given by the engine; ignored by `create_index`.
     pub id: IndexId,
     pub table: TableId,
+    pub method: IndexMethod,
     pub columns: Vec<KeyColumn>,
     pub unique: bool,
     /// A write with a key that is taken goes through and is noted: its transaction looks again later
@@ -106,7 +110,8 @@ impl Definition {
                     .iter()
                     .for_each(|column| encode_key_column(column, &mut out));
                 let distinct = (index.nulls_not_distinct as u8) << 1;
-                out.push(index.unique as u8 | distinct | (index.deferrable as u8) << 2);
+                let flags = index.unique as u8 | distinct | (index.deferrable as u8) << 2;
+                out.push(flags | index.method.code() << METHOD_SHIFT);
                 put_optional_bytes(&mut out, index.expressions.as_deref());
             }
             Definition::Sequence(sequence) => {
@@ -151,10 +156,13 @@ impl Definition {
                     .map(|_| decode_key_column(&mut input))
                     .collect::<Result<_, _>>()?;
                 let flags = input.u8()?;
+                let method = IndexMethod::from_code(flags >> METHOD_SHIFT)
+                    .ok_or(DefinitionCorrupt("unknown index method"))?;
                 let expressions = input.optional_bytes()?.map(Box::from);
                 Definition::Index(IndexDefinition {
                     id,
                     table,
+                    method,
                     columns,
                     unique: flags & 1 != 0,
                     nulls_not_distinct: flags & 2 != 0,
@@ -354,6 +362,7 @@ mod tests {
             Definition::Index(IndexDefinition {
                 id: IndexId(4),
                 table: TableId(17),
+                method: IndexMethod::Hash,
                 columns: vec![
                     KeyColumn::ascending(1, KeyClass::PrefixedVariable, true),
                     KeyColumn {

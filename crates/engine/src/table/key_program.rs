@@ -13,10 +13,13 @@
 //! Expressions and partial predicates come from above through [`KeyExpressions`]; recovery needs them as well, so the
 //! engine is opened with a provider (`EngineConfig::expressions`).
 //!
+//! The index's method may make another entry key of it (`index::method`).
+//!
 //! Leaves out: decoding. A key is compared and never read back.
 
 use super::columns::ColumnSet;
 use super::row::RowView;
+use crate::index::IndexMethod;
 use mote_common::SqlError;
 use std::fmt;
 use std::sync::Arc;
@@ -269,6 +272,7 @@ pub enum KeyOutcome {
 /// Makes an index's keys.
 #[derive(Clone)]
 pub struct KeyProgram {
+    method: IndexMethod,
     columns: Box<[KeyColumn]>,
     expressions: Option<Arc<dyn KeyExpressions>>,
 }
@@ -282,17 +286,43 @@ impl KeyProgram {
                     .all(|column| matches!(column.source, KeySource::Column(_)))
         );
         KeyProgram {
+            method: IndexMethod::Ordered,
             columns: columns.into(),
             expressions,
         }
+    }
+
+    /// The same for an index of this method.
+    pub fn with_method(self, method: IndexMethod) -> KeyProgram {
+        KeyProgram { method, ..self }
+    }
+
+    #[inline]
+    pub fn method(&self) -> IndexMethod {
+        self.method
     }
 
     pub fn columns(&self) -> &[KeyColumn] {
         &self.columns
     }
 
-    /// Writes the row's key into `key`, which is cleared first.
+    /// Writes the key of the row's entry into `key`, which is cleared first.
     pub fn key(&self, row: &RowView<'_>, key: &mut Vec<u8>) -> Result<KeyOutcome, SqlError> {
+        let outcome = self.value_key(row, key)?;
+        Ok(match outcome {
+            KeyOutcome::Key { has_null } if self.method.enter(has_null, key) => outcome,
+            _ => KeyOutcome::NotCovered,
+        })
+    }
+
+    /// The entry key of a value key, which a look-up has made column by column.
+    #[inline]
+    pub fn entry_key<'k>(&self, value_key: &'k [u8], scratch: &'k mut Vec<u8>) -> &'k [u8] {
+        self.method.entry_key(value_key, scratch)
+    }
+
+    /// Writes the row's values into `key` as they compare.
+    fn value_key(&self, row: &RowView<'_>, key: &mut Vec<u8>) -> Result<KeyOutcome, SqlError> {
         key.clear();
         if let Some(expressions) = &self.expressions
             && !expressions.covers(row)?
@@ -313,7 +343,12 @@ impl KeyProgram {
         Ok(KeyOutcome::Key { has_null })
     }
 
-    /// Does `row` have exactly this key? A row whose expressions fail has no key: it never got into the index.
+    /// Does `row` have exactly these values? Asked of every row that an entry of a method led to which is not exact.
+    pub fn has_values(&self, row: &RowView<'_>, value_key: &[u8], scratch: &mut Vec<u8>) -> bool {
+        matches!(self.value_key(row, scratch), Ok(KeyOutcome::Key { .. })) && scratch == value_key
+    }
+
+    /// Does the entry of `row` have exactly this key? A row whose expressions fail has no key: it never got into the index.
     pub fn matches(&self, row: &RowView<'_>, key: &[u8], scratch: &mut Vec<u8>) -> bool {
         matches!(self.key(row, scratch), Ok(KeyOutcome::Key { .. })) && scratch == key
     }
@@ -391,6 +426,7 @@ impl KeyProgram {
 impl fmt::Debug for KeyProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyProgram")
+            .field("method", &self.method)
             .field("columns", &self.columns)
             .field("expressions", &self.expressions.is_some())
             .finish()

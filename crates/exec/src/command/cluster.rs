@@ -97,6 +97,13 @@ fn index_position(table: &StoredRelation, index: &str) -> SqlResult<usize> {
 /// Whether the table could be ordered by this index.
 fn check_index(table: &StoredRelation, position: usize) -> SqlResult<()> {
     let index = &table.indexes[position];
+    if !index.method()?.abilities().ordered {
+        let message = format!(
+            "cannot cluster on index \"{}\" because access method does not support clustering",
+            index.name
+        );
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
     let refuse = |kind: &str| {
         let message = format!("cannot cluster on {kind} index \"{}\"", index.name);
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))

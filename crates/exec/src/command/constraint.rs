@@ -5,6 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast;
 use mote_grammar::ast::{Constraint, ConstraintKind, KeyConstraint, MatchType};
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, can_cast};
@@ -174,6 +175,7 @@ fn add_key(
     };
     let specification = IndexSpecification {
         name: name.clone(),
+        method: IndexMethod::Btree,
         over: IndexKeys::of_columns(keys),
         include,
         unique: true,

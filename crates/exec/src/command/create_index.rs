@@ -6,6 +6,7 @@ use mote_engine::{
     BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
 use mote_grammar::ast::{CreateIndex, IndexValue};
+use mote_sql::catalog::index_method::{IndexMethod, UNSUPPORTED_METHODS};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
@@ -26,6 +27,7 @@ const TAG: CommandTag = CommandTag::Word("CREATE INDEX");
 /// An index to make, names resolved.
 pub(super) struct IndexSpecification {
     pub name: String,
+    pub method: IndexMethod,
     pub over: IndexKeys,
     pub include: Vec<u16>,
     pub unique: bool,
@@ -39,6 +41,7 @@ pub(super) fn run(
     in_block: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
+    let method = method_of(create)?;
     refuse_unsupported(create)?;
     if create.concurrently && in_block {
         return Err(SqlError::new(
@@ -68,7 +71,7 @@ pub(super) fn run(
             format!("cannot use more than {KEY_COLUMNS_MAX} columns in an index"),
         ));
     }
-    let over = index_keys::resolve(create, &table, context)?;
+    let over = index_keys::resolve(create, method, &table, context)?;
     let mut include = Vec::new();
     for element in &create.include {
         let IndexValue::Column(name) = &element.value else {
@@ -99,6 +102,7 @@ pub(super) fn run(
     };
     let specification = IndexSpecification {
         name,
+        method,
         over,
         include,
         unique: create.unique,
@@ -118,13 +122,40 @@ pub(super) fn run(
     Ok(TAG)
 }
 
-fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
-    if &*create.access_method != "btree" {
-        return Err(SqlError::unsupported(format_args!(
-            "access method \"{}\"",
-            create.access_method
-        )));
+/// The method that the statement names, if an index of it can be what the statement says.
+fn method_of(create: &CreateIndex) -> SqlResult<IndexMethod> {
+    let name = &*create.access_method;
+    let Some(method) = IndexMethod::from_name(name) else {
+        if UNSUPPORTED_METHODS.contains(&name) {
+            return Err(SqlError::unsupported(format_args!("access method \"{name}\"")));
+        }
+        let message = format!("access method \"{name}\" does not exist");
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+    };
+    let can = method.abilities();
+    let refused = [
+        (create.unique && !can.unique, "unique indexes"),
+        (!create.include.is_empty() && !can.included, "included columns"),
+        (
+            create.elements.len() > 1 && !can.multicolumn,
+            "multicolumn indexes",
+        ),
+    ];
+    match refused.into_iter().find(|(refused, _)| *refused) {
+        Some((_, what)) => Err(index_keys::not_supported_by(method, what)),
+        None => Ok(method),
     }
+}
+
+/// How the engine makes the entries of an index of the method.
+fn engine_method(method: IndexMethod) -> mote_engine::IndexMethod {
+    match method {
+        IndexMethod::Btree => mote_engine::IndexMethod::Ordered,
+        IndexMethod::Hash => mote_engine::IndexMethod::Hash,
+    }
+}
+
+fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
     if let Some(tablespace) = &create.tablespace
         && &**tablespace != "pg_default"
     {
@@ -180,12 +211,13 @@ pub(super) fn build_while(
         predicate,
         bound,
     } = specification.over;
-    let columns = engine_keys(&keys, specification.primary)?;
+    let columns = engine_keys(&keys, specification.method, specification.primary)?;
     let texts = keys.iter().filter_map(|key| key.expression.clone());
     let expressions = index_texts::definition(&bound, texts.collect(), predicate.clone(), table);
     let definition = IndexDefinition {
         id: mote_common::IndexId(0),
         table: TableId(table.table),
+        method: engine_method(specification.method),
         columns,
         unique: specification.unique,
         deferrable: specification.deferrable,
@@ -196,6 +228,7 @@ pub(super) fn build_while(
         oid: context.database.catalog().allocate_oid().0,
         name: specification.name,
         index: 0,
+        method: specification.method.name().to_string(),
         keys,
         include: specification.include,
         unique: specification.unique,
@@ -238,11 +271,11 @@ pub(super) fn build_while(
 }
 
 /// How the engine makes a key's bytes from a stored row.
-fn engine_keys(keys: &[StoredIndexKey], primary: bool) -> SqlResult<Vec<KeyColumn>> {
+fn engine_keys(keys: &[StoredIndexKey], method: IndexMethod, primary: bool) -> SqlResult<Vec<KeyColumn>> {
     let mut expressions = 0..;
     let one = |key: &StoredIndexKey| {
         let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
-        let encoding = key_encoding(ty).ok_or_else(|| index_keys::no_key(ty))?;
+        let encoding = key_encoding(ty).ok_or_else(|| index_keys::no_key(ty, method))?;
         Ok(KeyColumn {
             source: match key.column {
                 Some(column) => KeySource::Column(column),

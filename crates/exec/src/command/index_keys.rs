@@ -14,6 +14,7 @@ use mote_sql::bind::implied_name;
 use mote_sql::bind::query::WHOLE_ROW;
 use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::Relation;
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
 use mote_types::catalog::is_text_like;
@@ -54,6 +55,7 @@ impl IndexKeys {
 /// The keys and the predicate that a statement names.
 pub(super) fn resolve(
     create: &CreateIndex,
+    method: IndexMethod,
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<IndexKeys> {
@@ -95,12 +97,12 @@ pub(super) fn resolve(
                 StoredIndexKey::of_column(index, &table.columns[index as usize])
             }
             Some(expr) => {
-                let key = key_of_expression(element, &expr, &names)?;
+                let key = key_of_expression(element, &expr, method, &names)?;
                 bound.expressions.push(expr);
                 key
             }
         };
-        let key = with_properties(key, element)?;
+        let key = with_properties(key, element, method)?;
         keys.push(with_unused_name(key, &keys, table));
     }
     Ok(IndexKeys {
@@ -156,6 +158,8 @@ pub(super) fn again(
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<IndexKeys> {
+    let method = index.method()?;
+    let check_class = |key: &StoredIndexKey| check_class(key, method);
     let mut keys = index.keys.clone();
     for key in &mut keys {
         if let Some(column) = key.column {
@@ -186,7 +190,7 @@ pub(super) fn again(
     let of_expressions = keys.iter_mut().filter(|key| key.column.is_none());
     for ((key, expr), text) in of_expressions.zip(&bound.expressions).zip(texts) {
         key.expression = Some(text);
-        (key.type_oid, key.typmod) = type_of(expr)?;
+        (key.type_oid, key.typmod) = type_of(expr, method)?;
     }
     keys.iter().try_for_each(check_class)?;
     Ok(IndexKeys {
@@ -304,11 +308,16 @@ fn key_of_column(element: &IndexElement, table: &StoredRelation) -> SqlResult<St
     }
 }
 
-fn key_of_expression(element: &IndexElement, expr: &Bound, names: &[String]) -> SqlResult<StoredIndexKey> {
+fn key_of_expression(
+    element: &IndexElement,
+    expr: &Bound,
+    method: IndexMethod,
+    names: &[String],
+) -> SqlResult<StoredIndexKey> {
     if !expr.is_immutable() {
         return Err(not_immutable("expression"));
     }
-    let (type_oid, typmod) = type_of(expr)?;
+    let (type_oid, typmod) = type_of(expr, method)?;
     let implied = match &element.value {
         IndexValue::Expr(written) => implied_name(written),
         IndexValue::Column(_) => None,
@@ -350,24 +359,30 @@ fn with_unused_name(
     StoredIndexKey { name, ..key }
 }
 
-fn type_of(expr: &Bound) -> SqlResult<(u32, i32)> {
+fn type_of(expr: &Bound, method: IndexMethod) -> SqlResult<(u32, i32)> {
     let ty = key_type(expr);
     if mote_types::key_encoding(ty).is_none() {
-        return Err(no_key(ty));
+        return Err(no_key(ty, method));
     }
     Ok((ty.oid.0, ty.typmod))
 }
 
-/// A type without an order has no operator class; some have one that mote lacks.
-pub(super) fn no_key(ty: ColumnType) -> SqlError {
-    let has_order = ty.is_array() || builtin::default_operator_class(ty.oid) != Oid::INVALID;
-    if has_order {
+/// What an index of the method cannot be or have.
+pub(super) fn not_supported_by(method: IndexMethod, what: &str) -> SqlError {
+    let message = format!("access method \"{}\" does not support {what}", method.name());
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// A type has no operator class where the method cannot compare it; some have one that mote lacks.
+pub(super) fn no_key(ty: ColumnType, method: IndexMethod) -> SqlError {
+    let has_class = ty.is_array() || builtin::default_operator_class(method, ty.oid) != Oid::INVALID;
+    if has_class {
         return SqlError::unsupported(format_args!("an index on a value of type {}", ty.name()));
     }
-    let name = ColumnType::new(ty.oid).name();
+    let (name, method) = (ColumnType::new(ty.oid).name(), method.name());
     SqlError::new(
         state::UNDEFINED_OBJECT,
-        format!("data type {name} has no default operator class for access method \"btree\""),
+        format!("data type {name} has no default operator class for access method \"{method}\""),
     )
     .hint(
         "You must specify an operator class for the index or define a default operator class for the data type.",
@@ -375,7 +390,11 @@ pub(super) fn no_key(ty: ColumnType) -> SqlError {
 }
 
 /// Collation, operator class and order, as written.
-fn with_properties(key: StoredIndexKey, element: &IndexElement) -> SqlResult<StoredIndexKey> {
+fn with_properties(
+    key: StoredIndexKey,
+    element: &IndexElement,
+    method: IndexMethod,
+) -> SqlResult<StoredIndexKey> {
     let ty = ColumnType::new(Oid(key.type_oid));
     let descending = element.direction == SortDirection::Descending;
     let collation = match &element.collation {
@@ -383,9 +402,20 @@ fn with_properties(key: StoredIndexKey, element: &IndexElement) -> SqlResult<Sto
         None => None,
     };
     let operator_class = match &element.operator_class {
-        Some(class) => class_of(class, ty)?,
+        Some(class) => class_of(class, ty, method)?,
+        None if builtin::default_operator_class(method, ty.oid) == Oid::INVALID => {
+            return Err(no_key(ty, method));
+        }
         None => None,
     };
+    if !method.abilities().ordered {
+        if element.direction != SortDirection::Default {
+            return Err(not_supported_by(method, "ASC/DESC options"));
+        }
+        if element.nulls != NullsOrder::Default {
+            return Err(not_supported_by(method, "NULLS FIRST/LAST options"));
+        }
+    }
     if !element.operator_class_options.is_empty() {
         let class = element.operator_class.as_ref().map_or("", |class| class.last());
         return Err(SqlError::new(
@@ -425,17 +455,18 @@ fn collation_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Str
 }
 
 /// The class of this name, if it takes the type; None is the type's own. Text sorts by code point in all of them.
-fn class_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Oid>> {
+fn class_of(written: &QualifiedName, ty: ColumnType, method: IndexMethod) -> SqlResult<Option<Oid>> {
     let name = written.last();
-    let class = builtin::operator_classes().find(|class| class.name == name);
-    let class = class.ok_or_else(|| {
+    let mut classes = builtin::operator_classes(method);
+    let class = classes.find(|class| class.name == name).ok_or_else(|| {
+        let method = method.name();
         SqlError::new(
             state::UNDEFINED_OBJECT,
-            format!("operator class \"{name}\" does not exist for access method \"btree\""),
+            format!("operator class \"{name}\" does not exist for access method \"{method}\""),
         )
     })?;
     require_class(class, ty)?;
-    let is_own = class.oid == builtin::default_operator_class(ty.oid);
+    let is_own = class.oid == builtin::default_operator_class(method, ty.oid);
     Ok((!is_own).then_some(class.oid))
 }
 
@@ -457,12 +488,16 @@ fn require_class(class: &OperatorClass, ty: ColumnType) -> SqlResult<()> {
 }
 
 /// A key that changed its type must still suit the class it was given.
-fn check_class(key: &StoredIndexKey) -> SqlResult<()> {
+fn check_class(key: &StoredIndexKey, method: IndexMethod) -> SqlResult<()> {
+    let ty = ColumnType::new(Oid(key.type_oid));
+    if builtin::default_operator_class(method, ty.oid) == Oid::INVALID {
+        return Err(no_key(ty, method));
+    }
     match key
         .operator_class
         .and_then(|class| builtin::operator_class(Oid(class)))
     {
-        Some(class) => require_class(class, ColumnType::new(Oid(key.type_oid))),
+        Some(class) => require_class(class, ty),
         None => Ok(()),
     }
 }

@@ -149,6 +149,7 @@ pub(super) fn add_indexes(
         let name = schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context);
         let specification = IndexSpecification {
             name: name.clone(),
+            method: index.method()?,
             over,
             include,
             unique: index.unique,

@@ -129,7 +129,7 @@ pub(super) fn provide(
     schema::reserve_name(Oid(table.schema), &name, context)?;
     let specification = IndexSpecification {
         name,
-        ..mapped.clone_for(wanted)
+        ..mapped.clone_for(wanted)?
     };
     let mut made = create_index::build(specification, &table, context)?;
     made.parent = Some(index);
@@ -166,16 +166,17 @@ struct Mapped {
 }
 
 impl Mapped {
-    fn clone_for(&self, wanted: &StoredIndex) -> IndexSpecification {
-        IndexSpecification {
+    fn clone_for(&self, wanted: &StoredIndex) -> SqlResult<IndexSpecification> {
+        Ok(IndexSpecification {
             name: String::new(),
+            method: wanted.method()?,
             over: self.over.clone(),
             include: self.include.clone(),
             unique: wanted.unique,
             deferrable: wanted.deferrable,
             primary: wanted.primary,
             nulls_not_distinct: wanted.nulls_not_distinct,
-        }
+        })
     }
 }
 
@@ -200,7 +201,8 @@ pub(super) fn position_of(child: &StoredRelation, name: &str) -> SqlResult<u16> 
 }
 
 fn is_equal(own: &StoredIndex, wanted: &StoredIndex, mapped: &Mapped) -> bool {
-    own.unique == wanted.unique
+    own.method == wanted.method
+        && own.unique == wanted.unique
         && own.deferrable == wanted.deferrable
         && own.nulls_not_distinct == wanted.nulls_not_distinct
         && own.predicate == mapped.over.predicate

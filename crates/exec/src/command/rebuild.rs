@@ -109,6 +109,7 @@ pub(super) fn rebuild_index(
     let over = index_keys::again(&index, table, context)?;
     let specification = IndexSpecification {
         name: index.name.clone(),
+        method: index.method()?,
         over,
         include: index.include.clone(),
         unique: index.unique,

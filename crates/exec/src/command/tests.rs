@@ -1,6 +1,7 @@
 //! Definitions against PostgreSQL 15: each script in `tests/` ran through psql (verbose messages, unaligned rows without
 //! headers; lines about source places left out), and what it printed is what a session here must say.
 
+mod hash_index;
 #[cfg(debug_assertions)]
 mod visits;
 

@@ -636,7 +636,8 @@ impl ReferencingKey {
 
 /// The foreign key's columns in the order in which an index begins with them.
 fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>> {
-    if index.predicate.is_some() || !index.valid || index.keys.len() < key.columns.len() {
+    let searchable = index.method.abilities().ordered && index.predicate.is_none() && index.valid;
+    if !searchable || index.keys.len() < key.columns.len() {
         return None;
     }
     let order = index.keys[..key.columns.len()]

@@ -4,6 +4,7 @@
 //!  1. Bounds are on values: `lower` means `column > value`, whichever way the index column is ordered.
 //!  2. An entry of a chain whose keys changed counts only if the version that the snapshot sees has the entry's key, so
 //!     that a row is met once however many keys it had.
+//!     An entry of a method that is not exact (a hash) counts only if the version has the values asked for.
 //!  3. A complete key is looked up into a buffer that is kept; ranges walk a cursor. Neither holds a guard.
 
 use std::ops::Bound;
@@ -332,7 +333,8 @@ impl State {
         if program.equals.len() == columns.len() {
             rows.clear();
             let transaction = runtime.transaction();
-            transaction.rows_with_key(table, index, key, runtime.snapshot(), rows);
+            let entry = index.key_program.entry_key(key, scratch);
+            transaction.rows_with_key(table, index, entry, runtime.snapshot(), rows);
             if program.direction == Direction::Backward {
                 rows.reverse();
             }
@@ -380,12 +382,13 @@ impl State {
                 continue;
             };
             let view = table.view(version.layout(), version.bytes());
-            if version.needs_key_check() {
+            if version.needs_key_check() || !index.key_program.method().is_exact() {
+                // Of an exact method, whose cursors alone walk ranges, the entry's key is the values' key.
                 let key = match (&self.position, &mut self.cursor) {
                     (Position::Range, Some(cursor)) => cursor.key(),
                     _ => &self.key,
                 };
-                if !index.key_program.matches(&view, key, &mut self.scratch) {
+                if !index.key_program.has_values(&view, key, &mut self.scratch) {
                     continue;
                 }
             }

@@ -257,6 +257,7 @@ impl Planner<'_> {
         limited: bool,
     ) -> Option<Access> {
         let index = &relation.indexes[position as usize];
+        let can = index.method.abilities();
         let mut equals = Vec::new();
         let mut used = Vec::new();
         let mut has_any = false;
@@ -271,7 +272,7 @@ impl Planner<'_> {
                         found = Some((slot, IndexEquality::Value(value)));
                         break;
                     }
-                    Some(Binding::IsNull) if found.is_none() => {
+                    Some(Binding::IsNull) if found.is_none() && can.nulls => {
                         found = Some((slot, IndexEquality::IsNull));
                     }
                     Some(Binding::Any(list)) if found.is_none() && !has_any => {
@@ -297,6 +298,8 @@ impl Planner<'_> {
                     used.push(slot);
                     equals.push(equality);
                 }
+                // Without an order a key is bound by equality or not at all.
+                None if !can.ordered => return None,
                 None => {
                     (lower, upper) = self.bounds(item, key, conditions, &mut used);
                     if lower.is_none() && upper.is_none() {
@@ -307,7 +310,7 @@ impl Planner<'_> {
             }
         }
         let single_row = index.unique && index.immediate && all_values && equals.len() == index.keys.len();
-        let (ordered, backward) = match has_any {
+        let (ordered, backward) = match has_any || !can.ordered {
             true => (false, false),
             false => self.index_order(item, index, equals.len(), single_row, sort),
         };

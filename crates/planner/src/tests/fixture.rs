@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mote_common::{IndexId, Oid, TableId};
 use mote_types::parse_type;
 
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::catalog::*;
 
 pub struct TestCatalog {
@@ -120,6 +121,7 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
             oid: index,
             name: name.to_owned(),
             index: IndexId(index.0),
+            method: IndexMethod::Btree,
             keys: keys.trim_end_matches(')').split(',').map(key).collect(),
             include: Vec::new(),
             unique: kind != "index",

@@ -197,6 +197,7 @@ fn create_indexes(transaction: &Transaction, id: TableId) -> Result<(), String> 
         schema::key_index(id),
         schema::group_index(id),
         schema::length_index(id),
+        schema::text_index(id),
     ];
     for definition in definitions {
         let mut build = transaction

@@ -12,6 +12,7 @@ use mote_common::{IndexId, Oid, TableId};
 use mote_types::ColumnType;
 use mote_types::catalog::user::{UserType, is_user_type};
 
+pub mod index_method;
 pub mod inheritance;
 pub mod trigger;
 pub mod partition;
@@ -21,6 +22,7 @@ pub mod partition_match;
 use crate::access::AclItem;
 use crate::expr::Expr;
 use crate::routine;
+use index_method::IndexMethod;
 use partition::{PartitionBound, PartitionLevel, PartitionScheme};
 
 /// What kind of relation a name stands for.
@@ -158,6 +160,7 @@ pub struct IndexDescription {
     pub oid: Oid,
     pub name: String,
     pub index: IndexId,
+    pub method: IndexMethod,
     pub keys: Vec<IndexKey>,
     /// Non-key columns of INCLUDE: kept for the catalog, read from the row.
     pub include: Vec<u16>,

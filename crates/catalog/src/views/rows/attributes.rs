@@ -163,7 +163,12 @@ fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datu
             .get(position)
             .map(|key| key.ty)
             .or(column.map(|column| column.ty));
-        let ty = ty.unwrap_or(ColumnType::TEXT);
+        let ty = index
+            .method
+            .abilities()
+            .column_type
+            .or(ty)
+            .unwrap_or(ColumnType::TEXT);
         rows.push(Attribute::plain(index.oid, position as i16 + 1, name, ty, false).row());
     }
     rows

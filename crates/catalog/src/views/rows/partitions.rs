@@ -1,7 +1,8 @@
 //! pg_partitioned_table, and what the functions about partitions answer.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::partition::{PartitionScheme, PartitionStrategy};
+use mote_sql::catalog::index_method::IndexMethod;
+use mote_sql::catalog::partition::{PartitionKey, PartitionScheme, PartitionStrategy};
 use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::Datum;
 
@@ -33,13 +34,18 @@ pub fn partitioned_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 IndexKeyTarget::Expression(text, _) => Some(text.as_str()),
             })
             .collect();
+        let method = match scheme.strategy {
+            PartitionStrategy::Hash => IndexMethod::Hash,
+            PartitionStrategy::List | PartitionStrategy::Range => IndexMethod::Btree,
+        };
+        let class_of = |key: &PartitionKey| default_operator_class(method, key.ty.oid);
         rows.push(row![
             known.relation.oid,
             letter,
             scheme.keys.len() as i16,
             default,
             int2_vector(key_numbers(scheme)),
-            oid_vector(scheme.keys.iter().map(|key| default_operator_class(key.ty.oid))),
+            oid_vector(scheme.keys.iter().map(class_of)),
             oid_vector(scheme.keys.iter().map(|key| collation_of(key.ty))),
             (!expressions.is_empty()).then(|| expressions.join(", ")),
         ]);

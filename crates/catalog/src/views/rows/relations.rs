@@ -3,12 +3,13 @@
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::AclItem;
 use mote_sql::access::privilege;
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind};
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredKind;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
-use crate::views::builtin::{BOOTSTRAP_ROLE, BTREE, HEAP, default_operator_class};
+use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
 use crate::views::text::{acl_item, default_acl};
@@ -282,7 +283,7 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         name: &index.name,
         schema: table.schema_oid,
         owner: table.owner,
-        access_method: BTREE,
+        access_method: index.method.oid(),
         storage: if table.is_partitioned() {
             Oid::INVALID
         } else {
@@ -328,7 +329,7 @@ fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
         false,
         int2_vector(attribute_numbers(index)),
         oid_vector(index.keys.iter().map(collation_of_key)),
-        oid_vector(index.keys.iter().map(class_of)),
+        oid_vector(index.keys.iter().map(|key| class_of(key, index.method))),
         int2_vector(index.keys.iter().map(options)),
         if expressions.is_empty() {
             NULL
@@ -346,9 +347,9 @@ fn expression(key: &IndexKey) -> Option<&str> {
     }
 }
 
-fn class_of(key: &IndexKey) -> Oid {
+fn class_of(key: &IndexKey, method: IndexMethod) -> Oid {
     key.operator_class
-        .unwrap_or_else(|| default_operator_class(key.ty.oid))
+        .unwrap_or_else(|| default_operator_class(method, key.ty.oid))
 }
 
 fn collation_of_key(key: &IndexKey) -> Oid {

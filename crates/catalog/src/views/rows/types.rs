@@ -2,13 +2,15 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::builtin::cast::{CastUse, casts as all_casts};
+use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
+use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
 
 use super::routines::LANGUAGE_PLPGSQL;
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
-    BOOTSTRAP_ROLE, BTREE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, operator_classes, support_function,
+    BOOTSTRAP_ROLE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, operator_classes, support_function,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
@@ -142,17 +144,25 @@ pub fn casts(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    Ok(vec![
-        row![HEAP, "heap", support("heap_tableam_handler"), 't'],
-        row![BTREE, "btree", support("bthandler"), 'i'],
-    ])
+    let heap = row![HEAP, "heap", support("heap_tableam_handler"), 't'];
+    let methods = IndexMethod::ALL.into_iter().map(|method| {
+        let can = method.abilities();
+        row![can.oid, can.name, support(can.handler), 'i']
+    });
+    Ok([heap].into_iter().chain(methods).collect())
+}
+
+/// The operator classes of all methods.
+fn classes() -> impl Iterator<Item = (IndexMethod, &'static OperatorClass)> {
+    let methods = IndexMethod::ALL.into_iter();
+    methods.flat_map(|method| operator_classes(method).map(move |class| (method, class)))
 }
 
 pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = operator_classes().map(|class| {
+    let rows = classes().map(|(method, class)| {
         row![
             class.oid,
-            BTREE,
+            method.oid(),
             class.name,
             CATALOG_SCHEMA,
             BOOTSTRAP_ROLE,
@@ -166,14 +176,14 @@ pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn opfamilies(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut families: Vec<(Oid, &str)> = operator_classes()
-        .map(|class| (class.family, class.family_name))
+    let mut families: Vec<(Oid, Oid, &str)> = classes()
+        .map(|(method, class)| (class.family, method.oid(), class.family_name))
         .collect();
     families.sort_unstable();
     families.dedup();
     let rows = families
         .into_iter()
-        .map(|(oid, name)| row![oid, BTREE, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
+        .map(|(oid, method, name)| row![oid, method, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
     Ok(rows.collect())
 }
 

@@ -41,8 +41,8 @@ mod visibility;
 
 use super::*;
 use crate::engine::{Engine, EngineConfig};
-use crate::index::Direction;
 use crate::index::KeyRange;
+use crate::index::{Direction, IndexMethod};
 use crate::lock::{Ticket, Wake};
 use crate::log::LogConfig;
 use crate::sync::{Condvar, Mutex};
@@ -165,6 +165,7 @@ pub(super) fn index_on(table: &Table, column: u16, class: KeyClass, unique: bool
     IndexDefinition {
         id: IndexId(0),
         table: table.id(),
+        method: IndexMethod::Ordered,
         columns: vec![KeyColumn::ascending(column, class, false)],
         unique,
         deferrable: false,
