@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn keys_differ_in_their_hashes() {
-        let hashes: std::collections::HashSet<_> = (0..10_000u32).map(|n| hash(&n.to_be_bytes())).collect();
-        assert_eq!(hashes.len(), 10_000);
+        let count = if cfg!(miri) { 100 } else { 10_000u32 };
+        let hashes: std::collections::HashSet<_> = (0..count).map(|n| hash(&n.to_be_bytes())).collect();
+        assert_eq!(hashes.len(), count as usize);
     }
 }
