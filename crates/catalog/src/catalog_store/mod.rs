@@ -3,8 +3,7 @@
 //! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `catalog` (one immutable state of everything; `partitions` for its part of a
 //! description), `identity` (who asks), `revision` (which state of an object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
-//! own changes), `prepared` (the changes of a transaction that has no session any more), `followed`
-//! (those of another node).
+//! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
@@ -14,7 +13,6 @@
 mod catalog;
 mod identity;
 pub mod index_texts;
-mod followed;
 mod routine;
 pub mod partitions;
 pub mod prepared;
@@ -30,7 +28,6 @@ mod types;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
-pub use followed::ReplayedCatalog;
 pub use identity::Identity;
 pub use revision::Revision;
 pub use session::SessionCatalog;
