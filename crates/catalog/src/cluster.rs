@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use mote_common::Lsn;
 use parking_lot::{Mutex, RwLock};
 
-pub use crate::catalog_store::ReplayedCatalog;
-
 /// One follower, as its primary knows it.
 #[derive(Clone, Debug)]
 pub struct FollowerFacts {

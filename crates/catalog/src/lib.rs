@@ -11,6 +11,7 @@
 //!  4. `privileges`: what a role may do; `password`: how it proves who it is.
 //!  5. `settings`: what a session can be told; `write_error`: the engine's refusals as SQL errors; `prepared_note`.
 //!  6. `views`: pg_catalog and its kin as tables made by code.
+//!  7. `cluster`: what sessions may know of other nodes; `followed`: a catalog that follows another node's.
 //!
 //! Promises: a reader sees a catalog before or after a transaction, never between; every failure is an `SqlError` with
 //! PostgreSQL's SQLSTATE. Leaves out: running statements, and evaluating expressions: whoever opens a database brings what
@@ -25,6 +26,7 @@ pub mod cluster;
 pub mod database;
 pub mod directory;
 pub mod exported_snapshots;
+pub mod followed;
 pub mod host;
 pub mod name_text;
 pub mod notifications;

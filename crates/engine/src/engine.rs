@@ -393,7 +393,7 @@ impl Engine {
     /// Goes on with the log that this engine follows. `None`: it follows nobody, or somebody has asked before.
     pub fn take_replay(self: &Arc<Engine>) -> Option<(Replay, LogScan)> {
         let start = self.replay.lock().take()?;
-        Some(start.begin(self, &self.env))
+        Some(start.begin(&self.core, &self.env))
     }
 
     // Horizons

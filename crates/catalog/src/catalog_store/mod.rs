@@ -5,8 +5,7 @@
 //! `describe` and `partitions` (what the binder reads of a relation), `identity` (who asks), `revision` (which state of an
 //! object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
-//! own changes), `prepared` (the changes of a transaction that has no session any more), `followed`
-//! (those of another node).
+//! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
@@ -16,7 +15,6 @@
 mod catalog;
 mod identity;
 pub mod index_texts;
-mod followed;
 mod dependencies;
 mod describe;
 mod maps;
@@ -37,7 +35,6 @@ mod visits;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
-pub use followed::ReplayedCatalog;
 pub use identity::Identity;
 pub use revision::Revision;
 pub use session::SessionCatalog;

@@ -35,7 +35,7 @@ pub fn begin_publication<'a>(
 }
 
 /// The same for a transaction that wrote these rows of the catalog and is about to commit.
-pub(super) fn begin_changes<'a>(
+pub fn begin_changes<'a>(
     store: &'a CatalogStore,
     engine: &Engine,
     writes: Vec<PreparedWrite>,

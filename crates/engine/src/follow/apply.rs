@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mote_common::Lsn;
+use mote_common::env::Disk;
 
 use super::{FollowedCatalog, ReplayError};
-use crate::engine::Engine;
 use crate::log::frame::FrameKind;
 use crate::log::range::LogRanges;
 use crate::log::reader::Frame;
@@ -21,12 +21,13 @@ use crate::log::varint::Cursor;
 use crate::log::{Log, SequenceState};
 use crate::recovery::{ApplyError, PreparedTransaction, Target};
 use crate::table::SQL_CATALOG_TABLE;
-use crate::txn::{InsertedRows, Transaction};
+use crate::txn::{EngineCore, InsertedRows, Transaction};
 
 const PIECE_BYTES: usize = 256 << 10;
 
 pub(super) struct Applier {
-    engine: Arc<Engine>,
+    engine: Arc<EngineCore>,
+    disk: Arc<dyn Disk>,
     /// First fragments of transactions that are not over, by term and number.
     open: BTreeMap<(u32, u64), Lsn>,
     nothing_reserved: InsertedRows,
@@ -43,9 +44,10 @@ struct LastPart<'a> {
 }
 
 impl Applier {
-    pub fn new(engine: &Arc<Engine>, open: BTreeMap<(u32, u64), Lsn>) -> Applier {
+    pub fn new(engine: &Arc<EngineCore>, disk: &Arc<dyn Disk>, open: BTreeMap<(u32, u64), Lsn>) -> Applier {
         Applier {
             engine: engine.clone(),
+            disk: disk.clone(),
             open,
             nothing_reserved: InsertedRows::new(),
             ranges: None,
@@ -53,7 +55,7 @@ impl Applier {
     }
 
     pub fn log(&self) -> &Log {
-        self.engine.log()
+        &self.engine.log
     }
 
     pub fn files_changed(&mut self) {
@@ -127,7 +129,7 @@ impl Applier {
         let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
         let transaction = self.engine.begin_replay().map_err(apply)?;
         let (ranges, open) = (&mut self.ranges, &self.open);
-        operations(&self.engine, ranges, open, &last, |body| {
+        operations(&self.engine, &self.disk, ranges, open, &last, |body| {
             transaction.replay(body, &self.nothing_reserved)
         })?;
         self.publish(last.lsn, transaction, ts, catalog)?;
@@ -163,10 +165,17 @@ impl Applier {
             state: prepare.state.to_vec(),
             operations: Vec::new(),
         };
-        operations(&self.engine, &mut self.ranges, &self.open, &last, |body| {
-            prepared.operations.push(body.to_vec());
-            Ok(())
-        })?;
+        operations(
+            &self.engine,
+            &self.disk,
+            &mut self.ranges,
+            &self.open,
+            &last,
+            |body| {
+                prepared.operations.push(body.to_vec());
+                Ok(())
+            },
+        )?;
         let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
         self.engine.replay_prepare(prepared).map_err(apply)?;
         self.log().keep_prepared(prepare.gid, first);
@@ -217,7 +226,8 @@ impl Applier {
 
 /// Every operation of a transaction that counts, in order.
 fn operations(
-    engine: &Arc<Engine>,
+    engine: &EngineCore,
+    disk: &Arc<dyn Disk>,
     ranges: &mut Option<LogRanges>,
     open: &BTreeMap<(u32, u64), Lsn>,
     last: &LastPart<'_>,
@@ -239,9 +249,9 @@ fn operations(
             error: ApplyError::Other("its first fragments are missing".into()),
         };
         let first = *open.get(&key).ok_or_else(missing)?;
-        let log = engine.log();
+        let log = &engine.log;
         let ranges =
-            ranges.get_or_insert_with(|| LogRanges::new(engine.disk(), log.system_id(), log.segment_bytes()));
+            ranges.get_or_insert_with(|| LogRanges::new(disk.clone(), log.system_id(), log.segment_bytes()));
         read_fragments(ranges, first, last, &mut feed)?;
     }
     feed(last.body)?;

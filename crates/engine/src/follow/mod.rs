@@ -22,14 +22,13 @@ use mote_common::Lsn;
 use mote_common::env::{Disk, Env};
 
 use crate::checkpoint::Manifest;
-use crate::engine::Engine;
 use crate::log::frame::BLOCK_BYTES;
 use crate::log::range::LogRanges;
 use crate::log::scan::{LogScan, scan_log};
 use crate::log::stream::{FrameFault, FrameStream};
 use crate::log::{FailStop, Log, LogConfig, LogPosition, TermMark};
 use crate::recovery::{ApplyError, Recovered, RecoveryError};
-use crate::txn::PreparedWrite;
+use crate::txn::{EngineCore, PreparedWrite};
 use apply::Applier;
 
 /// Log read from the files at a time.
@@ -145,19 +144,20 @@ impl ReplayStart {
         log
     }
 
-    pub fn begin(self, engine: &Arc<Engine>, env: &Env) -> (Replay, LogScan) {
+    pub fn begin(self, engine: &Arc<EngineCore>, env: &Env) -> (Replay, LogScan) {
         let term = self.term.unwrap_or(0);
         let open = self.open.into_iter();
         let replay = Replay {
             disk: env.disk.clone(),
             ranges: LogRanges::new(
                 env.disk.clone(),
-                engine.log().system_id(),
-                engine.log().segment_bytes(),
+                engine.log.system_id(),
+                engine.log.segment_bytes(),
             ),
             frames: FrameStream::resume(self.position, self.term),
             applier: Applier::new(
                 engine,
+                &env.disk,
                 open.map(|(number, first)| ((term, number), first)).collect(),
             ),
             piece: vec![0; PIECE_BYTES],

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use mote_catalog::cluster::{PrimaryFacts, ReplayedCatalog};
+use mote_catalog::cluster::PrimaryFacts;
 use mote_catalog::database::Database;
+use mote_catalog::followed::ReplayedCatalog;
 use mote_common::Lsn;
 use mote_common::env::net::real::adopt;
 use mote_engine::Engine;

@@ -81,10 +81,11 @@ impl HubThread {
         };
         let slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
         // Until the first step says more.
-        let hold = log.hold_from(slots.keep_from().unwrap_or(Lsn(u64::MAX)));
+        let held = slots.keep_from().unwrap_or(Lsn(u64::MAX));
+        let hold = log.hold_from(held);
         let flushed = log.flushed();
         let quorum = Quorum::new(id, flushed, Vec::new());
-        let log_start = engine.checkpoint_report().log_start;
+        let log_start = engine.checkpoint_report().log_start.min(held);
         let primary = Primary::new(config, history.clone(), log_start, flushed, quorum, slots);
         let poll = Poll::new()?;
         let hub = Arc::new(Hub {
@@ -105,6 +106,7 @@ impl HubThread {
             hub: hub.clone(),
             engine: engine.clone(),
             hold,
+            held,
             poll,
             pending: Vec::new(),
             told_ns: 0,
@@ -187,6 +189,8 @@ struct Run {
     engine: Arc<Engine>,
     ranges: LogRanges,
     hold: LogHold,
+    /// From where the hold keeps the log.
+    held: Lsn,
     poll: Poll,
     /// Who has not said hello yet, and until when he may.
     pending: Vec<(Wire, u64)>,
@@ -240,14 +244,16 @@ impl Run {
             }
         }
         let mut primary = self.hub.primary.lock();
-        // What checkpoints have let go of.
-        primary.released_below(self.engine.checkpoint_report().log_start);
+        // What checkpoints have let go of, and no follower needs.
+        let released = self.engine.checkpoint_report().log_start;
+        primary.released_below(released.min(self.held));
         primary.flushed(self.engine.log().flushed());
         for (wire, hello) in hellos {
             primary.accept(wire, &hello, now_ns)?;
         }
         primary.step(now_ns, wall_us, &mut self.ranges)?;
-        self.hold.move_to(primary.keep_from()?);
+        self.held = primary.keep_from()?;
+        self.hold.move_to(self.held);
         self.hub
             .streams
             .store(primary.streams().count(), Ordering::Relaxed);

@@ -1,13 +1,13 @@
 //! Catalog changes of another node, as its log is replayed here.
 //!
-//! As for a prepared transaction (`prepared`), the rows that a transaction wrote are its list of changes.
+//! As for a prepared transaction (`catalog_store::prepared`), the rows that a transaction wrote are its list of changes.
 
 use std::sync::Arc;
 
 use mote_engine::PreparedWrite;
 use mote_engine::follow::{FollowedCatalog, Published};
 
-use super::prepared;
+use crate::catalog_store::prepared;
 use crate::database::Database;
 
 /// Keeps a database's catalog at what is replayed.
