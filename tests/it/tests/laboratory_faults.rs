@@ -142,7 +142,7 @@ fn a_server_of_somebody_else_s_is_started_by_a_command() {
         "4",
         "-q",
         "-d",
-        "6",
+        "10",
         "--warmup",
         "0",
         "--target",

@@ -1,6 +1,7 @@
 //! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,6 +11,10 @@ use crate::driver::Target;
 use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::faults::{Faults, Victim};
 use crate::server::RunningServer;
+
+/// How long a killed server may take to be gone, and how often that is looked at.
+const DEATH_MAX: Duration = Duration::from_secs(30);
+const DEATH_LOOK: Duration = Duration::from_millis(2);
 
 /// Takes the server out of the subject for as long as it may be hurt; [`Patient::back`] returns it.
 pub struct Patient {
@@ -125,7 +130,8 @@ impl Other {
         })
     }
 
-    fn signal_all(&self, which: Signal) -> Result<(), String> {
+    /// Signals all processes, and answers which they are.
+    fn signal_all(&self, which: Signal) -> Result<Vec<u32>, String> {
         let pids = self.tree()?.pids();
         let (root, children) = pids.split_first().ok_or("the server has no processes")?;
         signal(*root, which)?;
@@ -133,13 +139,25 @@ impl Other {
             // A session may have ended meanwhile.
             let _ = signal(*pid, which);
         }
-        Ok(())
+        Ok(pids)
     }
 }
 
 impl Victim for Other {
     fn kill(&mut self) -> Result<(), String> {
-        self.signal_all(Signal::KILL)
+        let pids = self.signal_all(Signal::KILL)?;
+        // Until the kernel has taken its port and its lock away, another one cannot start.
+        let deadline = Instant::now() + DEATH_MAX;
+        while pids.iter().any(|pid| cpu::holds_files(*pid)) {
+            if Instant::now() > deadline {
+                return Err(format!(
+                    "the killed server is still there after {} s",
+                    DEATH_MAX.as_secs()
+                ));
+            }
+            std::thread::sleep(DEATH_LOOK);
+        }
+        Ok(())
     }
 
     fn start(&mut self) -> Result<(), String> {
@@ -157,10 +175,10 @@ impl Victim for Other {
     }
 
     fn suspend(&mut self) -> Result<(), String> {
-        self.signal_all(Signal::STOP)
+        self.signal_all(Signal::STOP).map(|_| ())
     }
 
     fn resume(&mut self) -> Result<(), String> {
-        self.signal_all(Signal::CONT)
+        self.signal_all(Signal::CONT).map(|_| ())
     }
 }

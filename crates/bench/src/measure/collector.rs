@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::faults::BEAT_NS;
 use crate::driver::session::Traffic;
 
+/// Answers are counted in stretches of this length: finer than any recovery, coarser than a busy client's pause.
+pub const BEAT_NS: u64 = 10_000_000;
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// A run's histogram: nanoseconds, resolved to 1 us or 0.1 %.

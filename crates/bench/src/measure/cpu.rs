@@ -159,6 +159,11 @@ pub fn own_cpu_seconds() -> f64 {
     read_stat(std::process::id()).map_or(0.0, |stat| stat.own_ticks as f64 / TICKS_PER_SECOND)
 }
 
+/// Whether a process still holds files and sockets. One that was killed gives them up before anybody has buried it.
+pub fn holds_files(pid: u32) -> bool {
+    fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// The process that listens on a TCP port of this machine: the lowest pid that holds the listening socket, which is
 /// the postmaster for PostgreSQL. Needs the right to read the server's /proc/<pid>/fd.
 pub fn listener_of(port: u16) -> Option<u32> {

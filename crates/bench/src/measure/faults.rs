@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::collector::BEAT_NS;
 use super::timeline::Timeline;
 
-/// Answers are counted in stretches of this length: finer than any recovery, coarser than a busy client's pause.
-pub const BEAT_NS: u64 = 10_000_000;
 const BEATS_PER_SECOND: usize = (1_000_000_000 / BEAT_NS) as usize;
 /// Silence shorter than this is not an outage.
 const SILENCE_MIN: usize = 5;

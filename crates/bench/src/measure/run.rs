@@ -176,6 +176,10 @@ where
         let gathered = gather(&receiver, &timeline, threads, kinds.len(), server, watch);
         let events = hurting.map(|thread| thread.join().expect("who hurts the server does not panic"));
         let mut outcome = gathered?;
+        // A fault may have failed after the clients had ended.
+        if let Some(reason) = timeline.failure() {
+            return Err(reason);
+        }
         if let Some(events) = events {
             let beats = &outcome.totals.beats;
             outcome.recoveries = Some(Recoveries::of(&events, beats, outcome.begin_ns));

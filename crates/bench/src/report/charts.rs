@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::page::Chart;
 use crate::measure::RunOutcome;
 use crate::measure::buckets::Buckets;
-use crate::measure::faults::BEAT_NS;
+use crate::measure::collector::BEAT_NS;
 use crate::measure::run::SeriesPoint;
 use crate::measure::system::SystemPoint;
 

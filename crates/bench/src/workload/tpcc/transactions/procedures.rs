@@ -218,7 +218,7 @@ pub fn execute(
 }
 
 /// Numbers with commas between them, in a buffer that keeps its memory.
-fn listed<'a>(out: &'a mut String, numbers: impl Iterator<Item = i32>) -> &'a str {
+fn listed(out: &mut String, numbers: impl Iterator<Item = i32>) -> &str {
     out.clear();
     for number in numbers {
         let comma = if out.is_empty() { "" } else { "," };
