@@ -28,6 +28,11 @@ create table app.staged (
     id int primary key, at app.stage default 'new'::app.stage not null, before app.stage[], l public.level default 'low',
     constraint not_done check (at <> 'Done')
 );
+create domain app.score as int default 5 not null constraint in_range check (value >= 0) constraint not_large check (value <= 100);
+create domain app.score_even as app.score check (value % 2 = 0);
+comment on domain app.score is 'points';
+create table app.scored (id int primary key, s app.score, e app.score_even, a inet, n cidr default '10.0.0.0/8');
+insert into app.scored values (1, 5, 4, '10.1.2.3/8', '10.1.0.0/16'), (2, 7, 8, '::1', '::/0');
 create index staged_new on app.staged (at) where at = 'new';
 create function app.next(app.stage) returns app.stage language sql as 'select min(s) from unnest(enum_range(null::app.stage)) s where s > $1';
 create view app.levels as select id, l, at from app.staged where l > 'low'::public.level;
@@ -149,6 +154,7 @@ select * from app.tree order by id;
 select * from calc order by b;
 select * from app.staged order by at, l;
 select * from app.levels order by l;
+select * from app.scored order by a;
 select enum_range(null::public.level), app.next('new');
 select * from "Odd Schema"."Odd Table" order by 1;
 select * from app.rich;

@@ -54,6 +54,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
             .map(|c| Column {
                 name: c.name.clone(),
                 ty: ColumnType::with_typmod(Oid(c.type_oid), c.typmod),
+                domain: c.domain.map(Oid),
                 not_null: c.not_null,
                 dropped: c.dropped,
                 default: c.default.clone(),

@@ -223,8 +223,11 @@ pub enum StoredRangeDatum {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredColumn {
     pub name: String,
+    /// The type of the values: below the domain, if there is one.
     pub type_oid: u32,
     pub typmod: i32,
+    #[serde(default)]
+    pub domain: Option<u32>,
     pub not_null: bool,
     #[serde(default)]
     pub dropped: bool,
@@ -552,12 +555,37 @@ pub struct StoredUserType {
     pub owner: u32,
     /// In their order.
     pub labels: Vec<StoredLabel>,
+    /// What a domain is made of; None for an enum.
+    #[serde(default)]
+    pub domain: Option<StoredDomain>,
     #[serde(default)]
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
     pub comment: Option<String>,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredDomain {
+    /// The type that the values have, below all domains.
+    pub type_oid: u32,
+    pub typmod: i32,
+    /// The domain that this one is made of; zero if it is made of a type.
+    pub of: u32,
+    pub not_null: bool,
+    pub default: Option<String>,
+    pub checks: Vec<StoredDomainCheck>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredDomainCheck {
+    pub oid: u32,
+    pub name: String,
+    pub expression: String,
+    pub validated: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

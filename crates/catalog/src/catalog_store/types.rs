@@ -10,13 +10,14 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::deparse::identifier;
-use mote_types::catalog::user::{EnumLabel, TypeDictionary, UserType};
+use mote_types::ColumnType;
+use mote_types::catalog::user::{DomainCheck, DomainType, EnumLabel, TypeDictionary, UserType};
 use mote_types::{format_type, type_by_name};
 use parking_lot::Mutex;
 
 use super::catalog::{Catalog, TypeEntry};
 use super::store::CatalogStore;
-use super::stored::StoredUserType;
+use super::stored::{StoredDomain, StoredUserType};
 
 pub(super) fn describe_type(stored: &StoredUserType, schema: &str, version: u64) -> UserType {
     let labels = stored.labels.iter().map(|label| EnumLabel {
@@ -30,7 +31,22 @@ pub(super) fn describe_type(stored: &StoredUserType, schema: &str, version: u64)
         schema: schema.to_string(),
         name: stored.name.clone(),
         labels: labels.collect(),
+        domain: stored.domain.as_ref().map(describe_domain),
         version,
+    }
+}
+
+fn describe_domain(stored: &StoredDomain) -> DomainType {
+    let checks = stored.checks.iter().map(|check| DomainCheck {
+        name: check.name.clone(),
+        expression: check.expression.clone(),
+    });
+    DomainType {
+        base: ColumnType::with_typmod(Oid(stored.type_oid), stored.typmod),
+        of: Oid(stored.of),
+        not_null: stored.not_null,
+        default: stored.default.clone(),
+        checks: checks.collect(),
     }
 }
 

@@ -295,6 +295,8 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(2500, "cstring_recv", &[2281], 2275, true),
     support(2502, "anyarray_recv", &[2281], 2277, true),
     support(2503, "anyarray_send", &[2277], 17, true),
+    support(2597, "domain_in", &[2275, 26, 23], 2276, true),
+    support(2598, "domain_recv", &[2281, 26, 23], 2276, true),
     support(2777, "anynonarray_in", &[2275], 2776, false),
     support(2778, "anynonarray_out", &[2776], 2275, false),
     support(2903, "intervaltypmodin", &[1263], 23, false),

@@ -109,6 +109,7 @@ fn column(text: &str) -> Column {
     Column {
         name: name.into(),
         ty: column_type(ty),
+        domain: None,
         not_null,
         dropped: false,
         default: None,

@@ -37,6 +37,7 @@ use crate::system_schemas::{INFORMATION_SCHEMA, SystemRelations, is_system_schem
 pub use definition::RowFunction;
 pub use facts::{Facts, Reader, Source};
 pub use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
+pub use rows::domains;
 pub use rows::partitions;
 pub use rows::routines::{Shown, shown as shown_routine};
 pub use session_objects::{CursorFacts, PreparedFacts, SessionObjects, shows_session_objects};

@@ -1,6 +1,6 @@
 //! Row functions by theme.
 //!
-//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`,
+//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`, `domains`,
 //! `functions` (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
 //! `activity` (statistics and locks), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
 //!
@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod nodes;
 pub mod constraints;
 pub mod descriptions;
+pub mod domains;
 pub mod durability;
 pub mod functions;
 pub mod inheritance;

@@ -12,7 +12,7 @@ use mote_grammar::ast::{
 };
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
-use mote_types::{ColumnType, Datum, encode_storage, oid};
+use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
 use mote_catalog::catalog_store::stored::{
@@ -86,16 +86,26 @@ pub(super) fn add_defined(
     }
 }
 
+/// A column's default: its own, else that of its domain.
+fn default_of(column: &StoredColumn, context: &StatementContext<'_>) -> Option<String> {
+    let of_domain = || {
+        let catalog = context.session.catalog.current();
+        let entry = catalog.user_type(Oid(column.domain?))?;
+        entry.stored.domain.as_ref()?.default.clone()
+    };
+    column.default.clone().or_else(of_domain)
+}
+
 /// Whether rows that exist need values of their own.
 fn differs_by_row(column: &StoredColumn, context: &mut StatementContext<'_>) -> SqlResult<bool> {
     if column.generated.is_some() || column.identity_always.is_some() || column.owned_sequence.is_some() {
         return Ok(true);
     }
-    let Some(text) = &column.default else {
+    let Some(text) = default_of(column, context) else {
         return Ok(false);
     };
     internal::on_large_stack(context, |session| {
-        let expression = super::rewrite::parse_expression(text)?;
+        let expression = super::rewrite::parse_expression(&text)?;
         Ok(mote_sql::bind_free_expression(&expression, None, "", &session.catalog)?.is_volatile())
     })
 }
@@ -109,10 +119,14 @@ fn add_layout(
 ) -> SqlResult<()> {
     let column = &table.columns[old.columns.len()];
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
-    let value = match column.default.as_ref().filter(|_| !empty) {
-        None => Datum::Null,
-        Some(text) => {
-            let row = internal::evaluate(&format!("SELECT CAST(({text}) AS {})", ty.name()), context)?;
+    let text = default_of(column, context).filter(|_| !empty);
+    let value = match (text, column.domain.filter(|_| !empty)) {
+        (None, None) => Datum::Null,
+        (text, domain) => {
+            // A domain holds the value to its rules, the lack of one too.
+            let text = text.unwrap_or_else(|| "NULL".to_string());
+            let name = domain.map_or_else(|| ty.name(), |domain| format_type(Oid(domain), -1));
+            let row = internal::evaluate(&format!("SELECT CAST(({text}) AS {name})"), context)?;
             row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null)
         }
     };
@@ -225,6 +239,7 @@ fn forget(column: &mut StoredColumn, position: u16) {
         name: format!("........pg.dropped.{}........", position + 1),
         type_oid: column.type_oid,
         typmod: column.typmod,
+        domain: None,
         not_null: false,
         dropped: true,
         default: None,
@@ -351,7 +366,7 @@ pub(super) fn set_type(
     if column.identity_always.is_some() {
         create_table::require_identity_type(ty)?;
     }
-    (column.type_oid, column.typmod) = (ty.oid.0, ty.typmod);
+    (column.type_oid, column.typmod, column.domain) = (ty.oid.0, ty.typmod, None);
     if let Some(text) = column.default.clone() {
         check_default(name, &text, ty, context)?;
     }

@@ -5,7 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{drop, privileges, role, routine, schema, user_type};
+use super::{domain, drop, privileges, role, routine, schema, user_type};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
@@ -22,7 +22,11 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         routine::comment(&comment.object, comment.kind, text, context)?;
         return Ok(CommandTag::Word("COMMENT"));
     }
-    if comment.kind == ObjectKind::Type {
+    if let ObjectReference::DomainConstraint { domain, name } = &comment.object {
+        domain::comment_on_constraint(&domain.name, name, text, context)?;
+        return Ok(CommandTag::Word("COMMENT"));
+    }
+    if matches!(comment.kind, ObjectKind::Type | ObjectKind::Domain) {
         user_type::comment(&comment.object, text, context)?;
         return Ok(CommandTag::Word("COMMENT"));
     }

@@ -282,9 +282,9 @@ pub(super) fn define_column(
         return Err(SqlError::unsupported("a column without a type"));
     };
     let serial = serial_type(type_name);
-    let ty = match serial {
-        Some(ty) => ty,
-        None => mote_sql::resolve_type_name(type_name, &context.session.catalog)
+    let (ty, domain) = match serial {
+        Some(ty) => (ty, None),
+        None => mote_sql::resolve_declared_type(type_name, &context.session.catalog)
             .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?,
     };
     refuse_pseudo_type(&column.name, ty)?;
@@ -292,6 +292,7 @@ pub(super) fn define_column(
         name: column.name.to_string(),
         type_oid: ty.oid.0,
         typmod: ty.typmod,
+        domain: domain.map(|domain| domain.0),
         not_null: serial.is_some(),
         dropped: false,
         default: None,

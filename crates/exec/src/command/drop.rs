@@ -34,6 +34,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Routine => "DROP ROUTINE",
         ObjectKind::Trigger => "DROP TRIGGER",
         ObjectKind::Type => "DROP TYPE",
+        ObjectKind::Domain => "DROP DOMAIN",
         _ => "DROP",
     }
 }
@@ -45,7 +46,7 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
     ) {
         return routine::drop(drop, context);
     }
-    if drop.kind == ObjectKind::Type {
+    if matches!(drop.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::drop(drop, context);
     }
     let tag = command_name(drop.kind);

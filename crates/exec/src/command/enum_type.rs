@@ -53,6 +53,7 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
         name: name.name.to_string(),
         owner: context.session.identity().user_oid.0,
         labels,
+        domain: None,
         acl: Vec::new(),
         comment: None,
     };
@@ -83,6 +84,10 @@ fn check_label(label: &str) -> SqlResult<()> {
 
 pub(super) fn alter(alter: &AlterEnum, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = user_type::to_change(&alter.name, context)?;
+    if ty.domain.is_some() {
+        let message = format!("{} is not an enum", mote_types::format_type(Oid(ty.oid), -1));
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+    }
     match &alter.change {
         EnumChange::Add {
             label,

@@ -289,8 +289,12 @@ fn refuse_generation(inherited: &StoredColumn, own: &StoredColumn) -> SqlResult<
     }
 }
 
+/// The declared type, which may be a domain: columns that are merged have the same.
 pub(super) fn type_of(column: &StoredColumn) -> ColumnType {
-    ColumnType::with_typmod(Oid(column.type_oid), column.typmod)
+    match column.domain {
+        Some(domain) => ColumnType::new(Oid(domain)),
+        None => ColumnType::with_typmod(Oid(column.type_oid), column.typmod),
+    }
 }
 
 fn type_conflict(message: String, one: &StoredColumn, other: &StoredColumn) -> SqlError {

@@ -20,6 +20,7 @@ mod create_partition;
 mod create_table;
 mod create_table_as;
 mod database;
+mod domain;
 mod drop;
 mod enum_type;
 mod grant;
@@ -172,6 +173,8 @@ pub(crate) fn run(
         Statement::Call(_) | Statement::Do(_) => run_body(statement, &mut BodyContext::Statement(context)),
         Statement::CreateEnum(create) => enum_type::create(create, context),
         Statement::AlterEnum(alter) => enum_type::alter(alter, context),
+        Statement::CreateDomain(create) => domain::create(create, context),
+        Statement::AlterDomain(alter) => domain::alter(alter, context),
         Statement::CreateRole(create) => role::create(create, context),
         Statement::AlterRole(alter) => role::alter(alter, context),
         Statement::AlterRoleSet(alter) => role::alter_settings(alter, context),
@@ -299,6 +302,7 @@ pub(crate) fn name(statement: &Statement) -> &'static str {
         Statement::CreateEnum(_) | Statement::CreateCompositeType(_) => "CREATE TYPE",
         Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::AlterDomain(_) => "ALTER DOMAIN",
         Statement::Drop(drop) => drop::command_name(drop.kind),
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Comment(_) => "COMMENT",

@@ -11,8 +11,8 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger,
-    user_type, view,
+    domain, drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence,
+    trigger, user_type, view,
 };
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
@@ -23,8 +23,12 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
     if routine::is_routine(rename.kind) {
         return routine::rename(rename, context);
     }
-    if rename.kind == ObjectKind::Type {
+    if matches!(rename.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::rename(rename, context);
+    }
+    if rename.kind == ObjectKind::DomainConstraint {
+        let old = rename.part.as_deref().unwrap_or_default();
+        return domain::rename_constraint(user_type::named(&rename.object)?, old, &rename.new_name, context);
     }
     let ObjectReference::Name(name) = &rename.object else {
         return Err(SqlError::unsupported("RENAME of this kind of object"));
@@ -496,7 +500,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     if routine::is_routine(alter.kind) {
         return routine::owner(alter, context);
     }
-    if alter.kind == ObjectKind::Type {
+    if matches!(alter.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::owner(alter, context);
     }
     let ObjectReference::Name(name) = &alter.object else {
@@ -569,7 +573,7 @@ pub(super) fn set_schema(
     if routine::is_routine(alter.kind) {
         return routine::set_schema(alter, context);
     }
-    if alter.kind == ObjectKind::Type {
+    if matches!(alter.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::set_schema(alter, context);
     }
     let tag = tag_of(alter.kind)?;

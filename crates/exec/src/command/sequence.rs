@@ -250,6 +250,7 @@ fn make(
         name: name.into(),
         type_oid: ty.0,
         typmod: -1,
+        domain: None,
         not_null: true,
         dropped: false,
         default: None,

@@ -11,8 +11,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::AdvisoryMode;
 use mote_grammar::ast::{
-    AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectReference, QualifiedName, Rename, TypeName,
-    deparse,
+    AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, Rename,
+    TypeName, deparse,
 };
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
@@ -28,7 +28,21 @@ use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
-const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
+fn alter_tag(kind: ObjectKind) -> CommandTag {
+    CommandTag::Word(match kind {
+        ObjectKind::Domain => "ALTER DOMAIN",
+        _ => "ALTER TYPE",
+    })
+}
+
+/// A statement about domains is about nothing else.
+fn require_kind(kind: ObjectKind, ty: &StoredUserType) -> SqlResult<()> {
+    if kind == ObjectKind::Domain && ty.domain.is_none() {
+        let message = format!("\"{}\" is not a domain", ty.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+    }
+    Ok(())
+}
 
 /// Reserves the name of a new type. Tables share the name space: their rows have types too.
 pub(super) fn claim_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -101,7 +115,7 @@ fn require_owner(ty: &StoredUserType, context: &StatementContext<'_>) -> SqlResu
 }
 
 /// The name in a statement about a type.
-fn named(object: &ObjectReference) -> SqlResult<&QualifiedName> {
+pub(super) fn named(object: &ObjectReference) -> SqlResult<&QualifiedName> {
     match object {
         ObjectReference::Name(name) => Ok(name),
         ObjectReference::Type(TypeName { name, .. }) => Ok(name),
@@ -111,15 +125,17 @@ fn named(object: &ObjectReference) -> SqlResult<&QualifiedName> {
 
 pub(super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = to_change(named(&rename.object)?, context)?;
+    require_kind(rename.kind, &ty)?;
     claim_name(Oid(ty.schema), &rename.new_name, context)?;
     refuse_named_users(&ty, "RENAME", context)?;
     ty.name = rename.new_name.to_string();
     write::put(StoredObject::Type(ty), context)?;
-    Ok(ALTER_TYPE)
+    Ok(alter_tag(rename.kind))
 }
 
 pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = to_change(named(&alter.object)?, context)?;
+    require_kind(alter.kind, &ty)?;
     let new = schema::role_oid(&alter.owner, context)?;
     if ty.owner != new.0 {
         privileges::require_member(&context.session.catalog, new)?;
@@ -127,7 +143,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
         ty.owner = new.0;
         write::put(StoredObject::Type(ty), context)?;
     }
-    Ok(ALTER_TYPE)
+    Ok(alter_tag(alter.kind))
 }
 
 pub(super) fn set_schema(
@@ -135,6 +151,7 @@ pub(super) fn set_schema(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     let mut ty = to_change(named(&alter.object)?, context)?;
+    require_kind(alter.kind, &ty)?;
     let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
         SqlError::new(
             state::INVALID_SCHEMA_NAME,
@@ -143,7 +160,7 @@ pub(super) fn set_schema(
     })?;
     privileges::require_schema(&context.session.catalog, target, privilege::CREATE)?;
     if ty.schema == target.0 {
-        return Ok(ALTER_TYPE);
+        return Ok(alter_tag(alter.kind));
     }
     schema::reserve_name(target, &ty.name, context)?;
     if is_taken(target, &ty.name, context) {
@@ -156,7 +173,7 @@ pub(super) fn set_schema(
     refuse_named_users(&ty, "SET SCHEMA", context)?;
     ty.schema = target.0;
     write::put(StoredObject::Type(ty), context)?;
-    Ok(ALTER_TYPE)
+    Ok(alter_tag(alter.kind))
 }
 
 pub(super) fn comment(
@@ -183,7 +200,8 @@ fn part_of(expr: &Expr, wanted: &[u32]) -> bool {
         // What a bound expression shows of an element's type.
         let constant =
             matches!(part, Expr::Constant(Datum::Array(array), _) if is_or_holds(array.element, wanted));
-        found |= constant || is_or_holds(part.ty().oid, wanted);
+        let checked = matches!(part, Expr::Domain(domain) if wanted.contains(&domain.rules.domain.0));
+        found |= constant || checked || is_or_holds(part.ty().oid, wanted);
     });
     found
 }
@@ -280,6 +298,8 @@ enum User {
     View(Arc<RelationEntry>),
     Routine(Arc<RoutineEntry>),
     Expression(Dependent),
+    /// A domain that is made of it.
+    Domain(Arc<TypeEntry>),
 }
 
 impl User {
@@ -293,6 +313,7 @@ impl User {
             User::View(entry) => drop_object::described(&entry.stored, context),
             User::Routine(entry) => routine::described(entry, context),
             User::Expression(dependent) => dependent.described(context),
+            User::Domain(entry) => described(entry),
         }
     }
 
@@ -327,12 +348,49 @@ impl User {
                 None => Ok(()),
             },
             User::Expression(dependent) => dependent.remove(context),
+            User::Domain(entry) => match current.user_type(Oid(entry.stored.oid)) {
+                Some(_) => drop_all(&[entry], "", DropBehavior::Cascade, context),
+                None => Ok(()),
+            },
         }
     }
 }
 
 /// What uses the types, with the type it uses.
 fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
+    let domains = domains_over(types, context);
+    let with_domains: Vec<u32> = types
+        .iter()
+        .copied()
+        .chain(domains.iter().map(|(entry, _)| entry.stored.oid))
+        .collect();
+    let mut found = other_users(&with_domains, context)?;
+    // Those that are made of others go first.
+    let domains = domains.into_iter().rev();
+    found.extend(domains.map(|(entry, of)| (User::Domain(entry), of)));
+    Ok(found)
+}
+
+/// Domains that are made of the types, of those domains, and so on, each with what it is made of.
+fn domains_over(types: &[u32], context: &StatementContext<'_>) -> Vec<(Arc<TypeEntry>, u32)> {
+    let catalog = context.session.catalog.current();
+    let mut found: Vec<(Arc<TypeEntry>, u32)> = Vec::new();
+    loop {
+        let known = |oid: u32| types.contains(&oid) || found.iter().any(|(entry, _)| entry.stored.oid == oid);
+        let next = catalog.user_types().find_map(|entry| {
+            let domain = entry.stored.domain.as_ref()?;
+            let of = [domain.of, domain.type_oid].into_iter().find(|of| known(*of))?;
+            (!known(entry.stored.oid)).then(|| (entry.clone(), of))
+        });
+        match next {
+            Some(next) => found.push(next),
+            None => return found,
+        }
+    }
+}
+
+/// What uses the types, other than domains that are made of them.
+fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
     let used = |ty: u32| {
         let element = ColumnType::new(Oid(ty)).element();
         let base = element.map_or(ty, |element| element.oid.0);
@@ -351,7 +409,8 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
             continue;
         }
         for (position, column) in entry.stored.columns.iter().enumerate() {
-            if let Some(ty) = used(column.type_oid).filter(|_| !column.dropped) {
+            let of_domain = column.domain.and_then(used);
+            if let Some(ty) = used(column.type_oid).or(of_domain).filter(|_| !column.dropped) {
                 found.push((User::Column(entry.clone(), position), ty));
             }
         }
@@ -427,6 +486,7 @@ pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
             continue;
         };
+        require_kind(drop.kind, &entry.stored)?;
         require_owner(&entry.stored, context)?;
         types.push(entry);
     }
@@ -437,7 +497,7 @@ pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult
         };
         drop_all(&types, &subject, drop.behavior, context)?;
     }
-    Ok(CommandTag::Word("DROP TYPE"))
+    Ok(CommandTag::Word(drop_object::command_name(drop.kind)))
 }
 
 /// `type mood`, as messages about dependencies name it.

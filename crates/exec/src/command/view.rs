@@ -221,6 +221,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
             name: name.to_string(),
             type_oid: ty.oid.0,
             typmod: ty.typmod,
+            domain: None,
             not_null: false,
             dropped: false,
             default: None,

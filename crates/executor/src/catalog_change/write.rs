@@ -70,11 +70,18 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
     let types: Vec<u32> = match object {
         StoredObject::Relation(relation) => {
             let columns = relation.columns.iter().filter(|column| !column.dropped);
-            columns.map(|column| column.type_oid).collect()
+            columns
+                .flat_map(|column| [Some(column.type_oid), column.domain])
+                .flatten()
+                .collect()
         }
         StoredObject::Routine(routine) => {
             let arguments = routine.arguments.iter().map(|argument| argument.ty.oid);
             arguments.chain([routine.result.oid]).collect()
+        }
+        StoredObject::Type(ty) => {
+            let domain = ty.domain.as_ref();
+            domain.map_or(Vec::new(), |domain| vec![domain.type_oid, domain.of])
         }
         _ => Vec::new(),
     };

@@ -6,6 +6,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
+use mote_types::catalog::user::is_domain;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
@@ -204,8 +205,12 @@ fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
         return Err(refused);
     };
     let ty = ColumnType::new(found.oid);
-    let array = ty.array_of().map_or(ty.oid, |array| array.oid);
-    Ok(if is_array { array } else { ty.oid })
+    match (is_array, ty.array_of()) {
+        (false, _) => Ok(ty.oid),
+        (true, Some(array)) => Ok(array.oid),
+        // There are no arrays of domains.
+        (true, None) => Err(refused),
+    }
 }
 
 /// The object a `reg*` text names, if there is one.
@@ -289,6 +294,7 @@ pub fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: Oid) -> 
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
+        oid::REGTYPE if is_domain(value) => Some(format_type(value, -2)).filter(|name| name != "???"),
         oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
         oid::REGNAMESPACE => mote_catalog::system_schemas::schema_name(value)
             .map(str::to_string)

@@ -11,6 +11,7 @@ use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
 use super::array_assignment::SubscriptAssignment;
 use super::cast::Cast;
 use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
+use super::domain::DomainCheck;
 use super::subplan::{Kind, Quantified, SubPlan};
 use super::{Call, Expression, IntegerOperation, IntegerOperator, IntegerWidth, RoutineSite};
 use crate::functions::{self, CallSite, comparison_operation};
@@ -49,6 +50,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             explicit,
             ..
         } => Cast::compile(compile(argument)?, *from, *ty, *explicit),
+        Expr::Domain(domain) => Expression::Domain(Box::new(DomainCheck::compile(domain)?)),
         Expr::And(terms) => Expression::And(compile_all(terms)?),
         Expr::Or(terms) => Expression::Or(compile_all(terms)?),
         Expr::Not(argument) => Expression::Not(Box::new(compile(argument)?)),

@@ -1,7 +1,7 @@
 //! Expressions in the form that is evaluated: `plan::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
-//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
+//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
 //! `fold` (constants, for the planner).
 //!
 //! Promises
@@ -16,6 +16,7 @@ mod array_assignment;
 mod cast;
 mod comparison;
 mod compile;
+mod domain;
 mod fold;
 mod routine;
 mod session_value;
@@ -40,6 +41,7 @@ use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
 use cast::Cast;
 use comparison::{ArrayComparison, Compare, InList, RowComparison};
+use domain::DomainCheck;
 use subplan::SubPlan;
 
 /// An expression that can be evaluated. Immutable and shared by all executions of a program.
@@ -57,6 +59,7 @@ pub enum Expression {
     Call(Box<Call>),
     Routine(Box<RoutineSite>),
     Cast(Box<Cast>),
+    Domain(Box<DomainCheck>),
     And(Box<[Expression]>),
     Or(Box<[Expression]>),
     Not(Box<Expression>),
@@ -195,6 +198,7 @@ impl Expression {
                 }
             }
             Expression::SubPlan(subplan) => subplan.evaluate(row, runtime),
+            Expression::Domain(domain) => domain.evaluate(row, runtime),
             Expression::SessionValue { value, ty } => session_value::evaluate(*value, *ty, runtime),
             Expression::Sequence { call, arguments } => {
                 session_value::sequence(*call, arguments, row, runtime)

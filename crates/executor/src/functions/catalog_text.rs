@@ -15,8 +15,8 @@ use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
 use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::{
-    Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
-    updatable,
+    Facts, Shown, domains, find_comment, find_shared_comment, names, partitions, shown_routine,
+    text as views_text, updatable,
 };
 
 fn is_type_visible(runtime: &mut Runtime<'_, '_>, ty: Oid) -> Datum {
@@ -243,7 +243,7 @@ fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum
 fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
     let Some(known) = facts.relation_with_part(Oid(constraint)) else {
-        return Datum::Null;
+        return domains::definition(&facts, constraint, pretty).map_or(Datum::Null, Datum::from);
     };
     let mut constraints = known.relation.constraints.iter();
     if let Some(found) = constraints.find(|candidate| candidate.oid.0 == constraint) {

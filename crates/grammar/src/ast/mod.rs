@@ -63,6 +63,7 @@ pub enum Statement {
     AlterEnum(Box<AlterEnum>),
     CreateCompositeType(Box<CreateCompositeType>),
     CreateDomain(Box<CreateDomain>),
+    AlterDomain(Box<AlterDomain>),
     Drop(Box<Drop>),
     Truncate(Box<Truncate>),
     Comment(Box<Comment>),

@@ -240,6 +240,27 @@ pub struct CreateDomain {
     pub constraints: Vec<Constraint>,
 }
 
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterDomain {
+    pub name: QualifiedName,
+    pub change: DomainChange,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum DomainChange {
+    SetDefault(Expr),
+    DropDefault,
+    SetNotNull,
+    DropNotNull,
+    Add(Constraint),
+    Drop {
+        constraint: Name,
+        if_exists: bool,
+        behavior: DropBehavior,
+    },
+    Validate(Name),
+}
+
 /// What a DROP, COMMENT, GRANT or RENAME is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectKind {

@@ -411,6 +411,29 @@ impl Converter<'_> {
         })
     }
 
+    pub(super) fn alter_domain(&mut self, node: &nodes::AlterDomainStmt) -> SqlResult<AlterDomain> {
+        let part = || Name::from(node.name().unwrap_or_default());
+        let change = match (node.subtype as u8, node.def()) {
+            (b'T', Node::None) => DomainChange::DropDefault,
+            (b'T', value) => DomainChange::SetDefault(self.expr(value)?),
+            (b'N', _) => DomainChange::DropNotNull,
+            (b'O', _) => DomainChange::SetNotNull,
+            // The list knows the words that stand behind a constraint.
+            (b'C', Node::Constraint(constraint)) => DomainChange::Add(self.constraint(constraint)?),
+            (b'X', _) => DomainChange::Drop {
+                constraint: part(),
+                if_exists: node.missing_ok,
+                behavior: self.behavior(node.behavior),
+            },
+            (b'V', _) => DomainChange::Validate(part()),
+            _ => return Err(self.unexpected(Node::AlterDomainStmt(node), "ALTER DOMAIN")),
+        };
+        Ok(AlterDomain {
+            name: self.qualified_name(node.type_name(), -1)?,
+            change,
+        })
+    }
+
     pub(super) fn create_composite_type(
         &mut self,
         node: &nodes::CompositeTypeStmt,

@@ -146,6 +146,7 @@ impl Converter<'_> {
                 Statement::CreateCompositeType(Box::new(self.create_composite_type(node)?))
             }
             Node::CreateDomainStmt(node) => Statement::CreateDomain(Box::new(self.create_domain(node)?)),
+            Node::AlterDomainStmt(node) => Statement::AlterDomain(Box::new(self.alter_domain(node)?)),
             Node::DropStmt(node) => Statement::Drop(Box::new(self.drop_objects(node)?)),
             Node::TruncateStmt(node) => Statement::Truncate(Box::new(self.truncate(node)?)),
             Node::CommentStmt(node) => Statement::Comment(Box::new(self.comment(node)?)),
@@ -505,7 +506,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         },
         Node::CreateRangeStmt(_) => "CREATE TYPE AS RANGE",
         Node::AlterTypeStmt(_) => "ALTER TYPE SET",
-        Node::AlterDomainStmt(_) => "ALTER DOMAIN",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",
         Node::AlterDatabaseStmt(_) => "ALTER DATABASE",

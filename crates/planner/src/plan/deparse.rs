@@ -98,6 +98,7 @@ impl Writer<'_> {
                 true => self.cast(argument, *ty),
                 false => self.expr(argument, false),
             },
+            Expr::Domain(domain) => self.cast(&domain.argument, ColumnType::new(domain.rules.domain)),
             Expr::And(parts) => self.chain(parts, " AND ", Parent::And),
             Expr::Or(parts) => self.chain(parts, " OR ", Parent::Or),
             Expr::Not(inner) => {

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use mote_common::Oid;
+use mote_types::format_type;
 use mote_types::{Datum, FormatSettings};
 
 use super::QueryPlan;
@@ -474,6 +475,13 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
             } else {
                 format!("({inner})::{}", ty.name())
             }
+        }
+        Expr::Domain(domain) => {
+            format!(
+                "({})::{}",
+                sub(&domain.argument),
+                format_type(domain.rules.domain, -1)
+            )
         }
         Expr::And(parts) => format!(
             "({})",

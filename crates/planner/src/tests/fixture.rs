@@ -200,6 +200,7 @@ fn column(text: &str) -> Column {
     Column {
         name: name.to_owned(),
         ty: parse_type(ty.trim_end_matches('!')).expect("a type"),
+        domain: None,
         not_null,
         dropped: false,
         default: None,

@@ -373,7 +373,15 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, operand: &ast::Expr, target: &ast::TypeName, location: Location) -> SqlResult<Expr> {
-        let ty = self.type_name(target)?;
+        let (ty, domain) = self.declared_type(target)?;
+        let bound = self.cast_to_type(operand, ty, location)?;
+        match domain {
+            Some(domain) => self.into_domain(bound, domain),
+            None => Ok(bound),
+        }
+    }
+
+    fn cast_to_type(&mut self, operand: &ast::Expr, ty: ColumnType, location: Location) -> SqlResult<Expr> {
         if let ExprKind::Array(elements) = &operand.kind
             && let Some(element) = ty.element()
         {

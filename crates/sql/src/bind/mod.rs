@@ -36,6 +36,7 @@ mod call;
 mod coerce;
 mod compare;
 mod conflict;
+mod domain;
 mod expression;
 mod from;
 mod group;
@@ -55,6 +56,7 @@ mod updatable_view;
 mod window;
 mod with;
 
+pub use domain::{bind_domain_condition, column_default};
 pub use parameter_names::{ParameterNames, ParameterReference};
 pub use relation_expression::{
     RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
@@ -65,7 +67,7 @@ pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
-pub use type_name::{parse_type_name, resolve_type_name};
+pub use type_name::{parse_type_name, resolve_declared_type, resolve_type_name};
 pub use updatable_view::updatable_columns;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};

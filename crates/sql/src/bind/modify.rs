@@ -10,6 +10,7 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Binder;
+use super::domain::column_default;
 use super::query::{
     BoundInsert, BoundModify, BoundQuery, BoundRow, BoundTarget, ModifyKind, QueryBody, SelectBody,
 };
@@ -544,11 +545,11 @@ impl Binder<'_> {
             };
             return self.coerce_assignment(next, &column.name, column.ty, Location::NONE);
         }
-        let Some(text) = &column.default else {
+        let Some(text) = column_default(column, self.catalog) else {
             return Ok(null);
         };
         let target = Some((column.name.as_str(), column.ty));
-        self.stored_expression(text, relation, RelationExpression::Default, target)
+        self.stored_expression(&text, relation, RelationExpression::Default, target)
     }
 
     /// Generated columns whose inputs `touched` may have changed.
@@ -574,7 +575,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn checks(&mut self, relation: &Arc<Relation>) -> SqlResult<Vec<(String, Expr)>> {
-        let mut checks = Vec::new();
+        let mut checks = self.domain_checks(relation)?;
         for constraint in &relation.constraints {
             let ConstraintKind::Check(text) = &constraint.kind else {
                 continue;

@@ -10,6 +10,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, Datum};
 
 use super::Binder;
+use super::domain::unplanned_checks;
 use super::query::{CTID, FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
 use super::scope::{Clause, Level, ScopeItem};
 use super::trigger::whole_row;
@@ -95,15 +96,18 @@ pub fn bind_checks(relation: &Arc<Relation>, catalog: &dyn CatalogView) -> SqlRe
             ConstraintKind::Check(text) => Some((constraint, text)),
             _ => None,
         });
-    checks
-        .map(|(constraint, text)| {
-            let purpose = RelationExpression::Check;
-            Ok(Check {
-                name: constraint.name.clone(),
-                condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
-            })
+    let domains = unplanned_checks(relation, catalog)?;
+    let domains = domains
+        .into_iter()
+        .map(|(name, condition)| Ok(Check { name, condition }));
+    let own = checks.map(|(constraint, text)| {
+        let purpose = RelationExpression::Check;
+        Ok(Check {
+            name: constraint.name.clone(),
+            condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
         })
-        .collect()
+    });
+    domains.chain(own).collect()
 }
 
 /// Binds a value of a partition bound; None where it cannot become a value of the key's type.

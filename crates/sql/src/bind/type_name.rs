@@ -2,9 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::{is_user_type, type_of_stored_name};
+use mote_types::catalog::user::{is_domain, is_user_type, type_of_stored_name};
 use mote_types::catalog::{typmod_from_args, unsupported_type_name};
-use mote_types::{ColumnType, oid, type_by_name};
+use mote_types::{ColumnType, format_type, oid, type_by_name};
 
 use super::Binder;
 use crate::access::Dependency;
@@ -13,6 +13,14 @@ use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, TypeName};
 
 impl Binder<'_> {
+    /// What a cast names: the type of the values, and the domain if it is one.
+    pub(super) fn declared_type(&mut self, name: &TypeName) -> SqlResult<(ColumnType, Option<Oid>)> {
+        let resolved = resolve_declared_type(name, self.catalog);
+        let (ty, domain) = resolved.map_err(|error| error.at(self.position(name.location)))?;
+        self.depend_on_type(ty);
+        Ok((ty, domain))
+    }
+
     pub(super) fn type_name(&mut self, name: &TypeName) -> SqlResult<ColumnType> {
         let resolved = resolve_type_name(name, self.catalog);
         let ty = resolved.map_err(|error| error.at(self.position(name.location)))?;
@@ -33,8 +41,37 @@ impl Binder<'_> {
     }
 }
 
-/// The type a name stands for.
+/// The type a name stands for, where nothing can be declared to be of a domain.
 pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
+    match resolve_declared_type(name, catalog)? {
+        (ty, None) => Ok(ty),
+        (_, Some(domain)) => Err(SqlError::unsupported(format_args!(
+            "domain {} in this place",
+            format_type(domain, -1)
+        ))),
+    }
+}
+
+/// The type of the values that a name stands for, and the domain if it is the name of one.
+pub fn resolve_declared_type(
+    name: &TypeName,
+    catalog: &dyn CatalogView,
+) -> SqlResult<(ColumnType, Option<Oid>)> {
+    let named = resolve_name(name, catalog)?;
+    if !is_domain(named.oid) {
+        return Ok((named, None));
+    }
+    if !name.array_bounds.is_empty() {
+        return Err(SqlError::unsupported("arrays of domains"));
+    }
+    let found = catalog.user_type(named.oid);
+    let described = found.as_ref().and_then(|found| found.domain.as_ref());
+    let described = described.ok_or_else(|| SqlError::internal("a domain has a base type"))?;
+    Ok((described.base, Some(named.oid)))
+}
+
+/// The type of this name, which may be a domain.
+fn resolve_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
     if name.set_of {
         return Err(SqlError::unsupported("SETOF"));
     }
@@ -84,7 +121,7 @@ pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResul
         typmod_from_args(base, &arguments)?
     };
     let ty = ColumnType::with_typmod(base, typmod);
-    if name.array_bounds.is_empty() {
+    if name.array_bounds.is_empty() || is_domain(base) {
         return Ok(ty);
     }
     ty.array_of().ok_or_else(|| {

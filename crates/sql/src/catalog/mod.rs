@@ -118,7 +118,9 @@ pub enum CheckOption {
 #[derive(Clone, Debug)]
 pub struct Column {
     pub name: String,
+    /// The type of the values: below the domain, if there is one.
     pub ty: ColumnType,
+    pub domain: Option<Oid>,
     pub not_null: bool,
     pub dropped: bool,
     /// The default, as text (for the catalog, re-bound at plan time).
@@ -225,6 +227,7 @@ impl Column {
         Column {
             name: name.to_owned(),
             ty,
+            domain: None,
             not_null: false,
             dropped: false,
             default: None,

@@ -19,6 +19,7 @@ pub use walk::{aggregate_call_exprs, window_call_exprs};
 
 use std::sync::Arc;
 
+use mote_common::Oid;
 use mote_types::{ColumnType, Datum};
 
 use crate::builtin::function::{AggregateId, FunctionId, WindowId};
@@ -74,6 +75,8 @@ pub enum Expr {
         explicit: bool,
         location: i32,
     },
+    /// A value on its way into a domain.
+    Domain(Box<DomainExpr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
@@ -185,6 +188,37 @@ pub enum Expr {
     Excluded {
         index: u16,
         ty: ColumnType,
+    },
+}
+
+/// A value that has to keep the rules of a domain: it comes out as it went in, or the rule's error is raised.
+#[derive(Clone, Debug)]
+pub struct DomainExpr {
+    pub argument: Expr,
+    pub rules: Arc<DomainRules>,
+    /// The argument's type, or boolean for a test.
+    pub ty: ColumnType,
+    /// Only the rules are wanted: what comes out is true.
+    pub is_test: bool,
+}
+
+/// The rules of a domain, those of the domains that it is made of included.
+#[derive(Debug)]
+pub struct DomainRules {
+    pub domain: Oid,
+    pub schema: String,
+    pub name: String,
+    /// In the order in which they are looked at.
+    pub rules: Vec<DomainRule>,
+}
+
+#[derive(Debug)]
+pub enum DomainRule {
+    NotNull,
+    /// The condition reads a row of the value alone. NULL passes.
+    Check {
+        name: String,
+        condition: Expr,
     },
 }
 

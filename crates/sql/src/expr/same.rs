@@ -50,6 +50,9 @@ impl Expr {
             Expr::Routine(call) => {
                 matches!(other, Expr::Routine(c) if c.routine.oid == call.routine.oid && c.ty == call.ty)
             }
+            Expr::Domain(domain) => {
+                matches!(other, Expr::Domain(d) if d.rules.domain == domain.rules.domain && d.is_test == domain.is_test)
+            }
             // Each call gives another number.
             Expr::Sequence { .. } => false,
             Expr::Cast { ty, .. } => matches!(other, Expr::Cast { ty: t, .. } if t == ty),

@@ -34,6 +34,7 @@ impl Expr {
             | Expr::Excluded { ty, .. } => *ty,
             Expr::SubPlan(call) => call.ty,
             Expr::Routine(call) => call.ty,
+            Expr::Domain(domain) => domain.ty,
             Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)
@@ -65,6 +66,7 @@ impl Expr {
             | Expr::MinMax { arguments, .. }
             | Expr::Sequence { arguments, .. } => arguments.iter().for_each(visit),
             Expr::Routine(call) => call.arguments.iter().for_each(visit),
+            Expr::Domain(domain) => visit(&domain.argument),
             Expr::Cast { argument, .. }
             | Expr::Not(argument)
             | Expr::IsNull(argument)
@@ -151,6 +153,7 @@ impl Expr {
             | Expr::MinMax { arguments, .. }
             | Expr::Sequence { arguments, .. } => arguments.iter_mut().for_each(visit),
             Expr::Routine(call) => call.arguments.iter_mut().for_each(visit),
+            Expr::Domain(domain) => visit(&mut domain.argument),
             Expr::Cast { argument, .. }
             | Expr::Not(argument)
             | Expr::IsNull(argument)

@@ -191,6 +191,7 @@ pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
 pub fn type_shape(oid: Oid) -> Option<&'static TypeInfo> {
     match type_info(oid) {
         None if user::is_enum(oid) => Some(&builtin::ENUM_SHAPE),
+        None if user::is_domain(oid) => None,
         None if user::is_user_type(oid) => Some(&builtin::ENUM_ARRAY_SHAPE),
         known => known,
     }
@@ -208,6 +209,7 @@ pub fn category_of(oid: Oid) -> u8 {
     match type_info(oid) {
         Some(info) => info.category,
         None if user::is_enum(oid) => category::ENUM,
+        None if user::is_domain(oid) => category::USER,
         None if user::is_user_type(oid) => category::ARRAY,
         None => category::USER,
     }

@@ -17,11 +17,23 @@ use super::ColumnType;
 
 const ENUM: u32 = 1 << 28;
 const ARRAY: u32 = 1 << 29;
+const DOMAIN: u32 = 1 << 30;
 const NUMBER: u32 = ENUM - 1;
 
 /// The OID of an enum whose object has this number; `None` if there are no such numbers left.
 pub fn enum_oid(number: Oid) -> Option<Oid> {
     (number.0 <= NUMBER).then_some(Oid(ENUM | number.0))
+}
+
+/// The OID of a domain whose object has this number; `None` if there are no such numbers left.
+pub fn domain_oid(number: Oid) -> Option<Oid> {
+    (number.0 <= NUMBER).then_some(Oid(DOMAIN | number.0))
+}
+
+/// A domain. No expression, column or value has such a type: they have the domain's base type.
+#[inline]
+pub fn is_domain(ty: Oid) -> bool {
+    ty.0 & !NUMBER == DOMAIN
 }
 
 /// The object's number in the OID of a user's type.
@@ -37,7 +49,7 @@ pub fn is_enum(ty: Oid) -> bool {
 /// A type that a user made, or the array over one.
 #[inline]
 pub fn is_user_type(ty: Oid) -> bool {
-    ty.0 & !(NUMBER | ARRAY) == ENUM
+    ty.0 & !(NUMBER | ARRAY) == ENUM || is_domain(ty)
 }
 
 /// The element type of an array over a user's type.
@@ -58,8 +70,29 @@ pub struct UserType {
     pub name: String,
     /// In their order.
     pub labels: Vec<EnumLabel>,
+    /// What a domain is made of; None for an enum.
+    pub domain: Option<DomainType>,
     /// Grows with every change; plans compare it.
     pub version: u64,
+}
+
+/// A base type with rules for its values.
+#[derive(Clone, Debug)]
+pub struct DomainType {
+    /// The type that the values have, below all domains.
+    pub base: ColumnType,
+    /// The domain that this one is made of; zero if it is made of a type.
+    pub of: Oid,
+    pub not_null: bool,
+    pub default: Option<String>,
+    pub checks: Vec<DomainCheck>,
+}
+
+/// CHECK of a domain; the expression calls the value `VALUE`.
+#[derive(Clone, Debug)]
+pub struct DomainCheck {
+    pub name: String,
+    pub expression: String,
 }
 
 /// A value of an enum.

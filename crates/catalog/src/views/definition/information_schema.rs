@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{routines, schema, schema_columns, schema_constraints, triggers};
+use crate::views::rows::{domains, routines, schema, schema_columns, schema_constraints, triggers};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -77,18 +77,18 @@ pub(super) const RELATIONS: &[Definition] = &[
         "table_catalog table_schema table_name constraint_catalog constraint_schema constraint_name", schema_constraints::constraint_table_usage),
     empty(13488, "data_type_privileges",
         "object_catalog object_schema object_name object_type:character_data dtd_identifier"),
-    empty(13310, "domain_constraints",
+    filled(13310, "domain_constraints",
         "constraint_catalog constraint_schema constraint_name domain_catalog domain_schema domain_name \
-         is_deferrable:yes_or_no initially_deferred:yes_or_no"),
+         is_deferrable:yes_or_no initially_deferred:yes_or_no", domains::all_constraints),
     empty(13315, "domain_udt_usage", "udt_catalog udt_schema udt_name domain_catalog domain_schema domain_name"),
-    empty(13320, "domains",
+    filled(13320, "domains",
         "domain_catalog domain_schema domain_name data_type:character_data \
          character_maximum_length:cardinal_number character_octet_length:cardinal_number \
          character_set_catalog character_set_schema character_set_name collation_catalog collation_schema \
          collation_name numeric_precision:cardinal_number numeric_precision_radix:cardinal_number \
          numeric_scale:cardinal_number datetime_precision:cardinal_number interval_type:character_data \
          interval_precision:cardinal_number domain_default:character_data udt_catalog udt_schema udt_name \
-         scope_catalog scope_schema scope_name maximum_cardinality:cardinal_number dtd_identifier"),
+         scope_catalog scope_schema scope_name maximum_cardinality:cardinal_number dtd_identifier", domains::all),
     empty(13493, "element_types",
         "object_catalog object_schema object_name object_type:character_data collection_type_identifier \
          data_type:character_data character_maximum_length:cardinal_number \

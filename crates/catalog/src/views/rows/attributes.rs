@@ -17,6 +17,7 @@ struct Attribute<'f> {
     relation: Oid,
     name: &'f str,
     ty: ColumnType,
+    domain: Option<Oid>,
     number: i16,
     not_null: bool,
     has_default: bool,
@@ -32,6 +33,7 @@ impl<'f> Attribute<'f> {
             relation,
             name: &column.name,
             ty: column.ty,
+            domain: column.domain,
             number,
             not_null: column.not_null,
             has_default: column.default.is_some() || column.generated.is_some(),
@@ -51,6 +53,7 @@ impl<'f> Attribute<'f> {
             relation,
             name,
             ty,
+            domain: None,
             number,
             not_null,
             has_default: false,
@@ -72,13 +75,17 @@ impl<'f> Attribute<'f> {
             } else {
                 self.name
             },
-            if self.dropped { Oid::INVALID } else { self.ty.oid },
+            if self.dropped {
+                Oid::INVALID
+            } else {
+                self.domain.unwrap_or(self.ty.oid)
+            },
             if self.number < 0 || self.dropped { 0 } else { -1 },
             info.map_or(-1, |info| info.len),
             self.number,
             is_array as i32,
             -1,
-            self.ty.typmod,
+            if self.domain.is_some() { -1 } else { self.ty.typmod },
             info.is_some_and(|info| info.by_value),
             info.map_or('i', |info| info.align as char),
             info.map_or('x', |info| info.storage as char),

@@ -11,6 +11,7 @@ use mote_types::{ColumnType, Datum, oid};
 use crate::catalog_store::stored::{StoredKind, StoredRelation};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, int2_array, oid_array, row};
+use crate::views::rows::domains;
 use crate::views::text::named_relations;
 
 pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -22,6 +23,7 @@ pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let triggers = known.relation.triggers.iter();
         rows.extend(triggers.filter_map(|trigger| trigger_constraint_row(known.relation, trigger)));
     }
+    rows.extend(domains::constraints(facts));
     Ok(rows)
 }
 
@@ -218,6 +220,8 @@ const TRIGGER: Oid = Oid(2620);
 const REWRITE: Oid = Oid(2618);
 const PROCEDURE: Oid = Oid(1255);
 const NAMESPACE: Oid = Oid(2615);
+/// pg_type.
+const TYPE: Oid = Oid(1247);
 const DEFAULTS: Oid = Oid(2604);
 
 /// One dependency: class, object, column; on class, object, column; how.
@@ -228,6 +232,9 @@ fn depends(object: (Oid, Oid, i32), on: (Oid, Oid, i32), how: char) -> Vec<Datum
 /// What psql and pg_dump ask for: relations on schemas, indexes and constraints on tables, sequences on their columns.
 pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
+    for (domain, of) in domains::made_of_domains(facts) {
+        rows.push(depends((TYPE, domain, 0), (TYPE, of, 0), 'n'));
+    }
     for routine in facts.routines() {
         let this = (PROCEDURE, routine.oid, 0);
         rows.push(depends(this, (NAMESPACE, routine.schema_oid, 0), 'n'));

@@ -4,7 +4,8 @@ use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::{Column, Identity, Relation};
 use mote_types::Datum;
 
-use super::schema::{TypeDescription, accessible, yes_or_no};
+use super::domains;
+use super::schema::{accessible, yes_or_no};
 use crate::catalog_store::stored::StoredSequence;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
@@ -36,7 +37,7 @@ fn column_row(
     updatable: bool,
 ) -> Vec<Datum> {
     let catalog = facts.database_name();
-    let described = TypeDescription::of(column.ty, facts);
+    let described = domains::described_column(column, facts);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
     let default = default.map(|text| shown_expression(facts, text));
     let mut row = row![
@@ -57,8 +58,9 @@ fn column_row(
         described.interval_type,
         NULL,
     ];
-    // Character set, collation, domain.
-    row.extend(std::iter::repeat_n(NULL, 9));
+    // Character set and collation.
+    row.extend(std::iter::repeat_n(NULL, 6));
+    row.extend(domains::names_of(column.domain, facts));
     row.extend(row![
         catalog,
         described.udt_schema,

@@ -7,6 +7,7 @@ use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
 
+use super::domains;
 use super::routines::LANGUAGE_PLPGSQL;
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
@@ -31,6 +32,10 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .collect();
     for entry in facts.user_types() {
         let stored = &entry.stored;
+        if let Some(domain) = &stored.domain {
+            rows.extend(domains::type_row(stored, domain));
+            continue;
+        }
         let ty = ColumnType::new(Oid(stored.oid));
         let array = ty.array_of().map_or(Oid::INVALID, |array| array.oid);
         let own = |oid: Oid, prefix: &str, element, array| Place {

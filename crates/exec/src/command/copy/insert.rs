@@ -12,7 +12,9 @@ use mote_grammar::ast;
 use mote_grammar::ast::deparse;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::expr::{Expr, SequenceCall};
-use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers};
+use mote_sql::{
+    RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers, column_default,
+};
 use mote_types::{ColumnType, Datum, oid};
 
 use mote_executor::context::calls::TriggerOperation;
@@ -70,10 +72,10 @@ impl Sink {
                 continue;
             } else if let (Some(_), Some(sequence)) = (column.identity, column.owned_sequence) {
                 defaults.push((position, compile(&next_value(sequence, column.ty))?));
-            } else if let Some(text) = &column.default {
+            } else if let Some(text) = column_default(column, catalog) {
                 defaults.push((
                     position,
-                    compile(&bind(text, RelationExpression::Default, target)?)?,
+                    compile(&bind(&text, RelationExpression::Default, target)?)?,
                 ));
             }
         }

@@ -1,0 +1,89 @@
+//! Values on their way into a domain.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::expr::{DomainExpr, DomainRule};
+use mote_types::{Datum, format_type};
+
+use super::{Expression, compile};
+use crate::runtime::Runtime;
+
+pub struct DomainCheck {
+    argument: Expression,
+    domain: Oid,
+    schema: String,
+    name: String,
+    rules: Box<[Rule]>,
+    is_test: bool,
+}
+
+enum Rule {
+    NotNull,
+    /// Over a row of the value alone.
+    Check {
+        name: String,
+        condition: Expression,
+    },
+}
+
+impl DomainCheck {
+    pub(super) fn compile(expr: &DomainExpr) -> SqlResult<DomainCheck> {
+        let rule = |rule: &DomainRule| {
+            Ok(match rule {
+                DomainRule::NotNull => Rule::NotNull,
+                DomainRule::Check { name, condition } => Rule::Check {
+                    name: name.clone(),
+                    condition: compile(condition)?,
+                },
+            })
+        };
+        Ok(DomainCheck {
+            argument: compile(&expr.argument)?,
+            domain: expr.rules.domain,
+            schema: expr.rules.schema.clone(),
+            name: expr.rules.name.clone(),
+            rules: expr.rules.rules.iter().map(rule).collect::<SqlResult<_>>()?,
+            is_test: expr.is_test,
+        })
+    }
+
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let value = [self.argument.evaluate(row, runtime)?];
+        for rule in &self.rules {
+            match rule {
+                Rule::NotNull if value[0].is_null() => return Err(self.null_refused()),
+                Rule::NotNull => {}
+                Rule::Check { name, condition } => {
+                    if condition.truth(&value, runtime)? == Some(false) {
+                        return Err(self.check_violated(name));
+                    }
+                }
+            }
+        }
+        let [value] = value;
+        Ok(if self.is_test { Datum::Bool(true) } else { value })
+    }
+
+    #[cold]
+    fn null_refused(&self) -> SqlError {
+        let message = format!(
+            "domain {} does not allow null values",
+            format_type(self.domain, -1)
+        );
+        SqlError::new(state::NOT_NULL_VIOLATION, message)
+            .relation_names(Some(self.schema.clone()), None)
+            .data_type(self.name.as_str())
+    }
+
+    #[cold]
+    fn check_violated(&self, constraint: &str) -> SqlError {
+        let message = format!(
+            "value for domain {} violates check constraint \"{constraint}\"",
+            format_type(self.domain, -1)
+        );
+        SqlError::new(state::CHECK_VIOLATION, message)
+            .relation_names(Some(self.schema.clone()), None)
+            .data_type(self.name.as_str())
+            .constraint(constraint)
+    }
+}
