@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mote_bench::driver::url::Host;
 use mote_bench::driver::{Admin, Target};
 use mote_bench::{EmbeddedServer, RunningServer, SpawnedServer};
 
@@ -220,14 +219,7 @@ impl Mote {
 }
 
 fn target(address: SocketAddr) -> Target {
-    Target {
-        host: Host::Name(address.ip().to_string()),
-        port: address.port(),
-        user: "postgres".to_string(),
-        password: None,
-        database: "postgres".to_string(),
-        settings: Vec::new(),
-    }
+    Target::parse(&format!("postgres://postgres@{address}/postgres")).expect("an address makes a URL")
 }
 
 /// Makes the database as pg_regress does and tells the server's version.
