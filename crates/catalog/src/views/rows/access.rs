@@ -50,7 +50,7 @@ pub fn encryption(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let row = |pid: u32, activity: &crate::activity::Activity| {
         let doing = activity.doing().clone();
         let mut row = row![pid as i32];
-        if !own.superuser && !facts.is_member(own.user, doing.user) {
+        if !own.superuser && !facts.is_member(own.user_oid, doing.user) {
             row.extend(std::iter::repeat_n(NULL, 7));
             return row;
         }
