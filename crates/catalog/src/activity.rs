@@ -5,6 +5,7 @@
 //! Times are microseconds since 2000-01-01 UTC.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use mote_common::Oid;
 use parking_lot::{Mutex, MutexGuard};
@@ -57,14 +58,29 @@ pub enum Waiting {
     Client,
 }
 
+/// How a client's bytes are encrypted: a row of pg_stat_ssl.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    pub version: &'static str,
+    pub cipher: &'static str,
+    pub bits: i32,
+    pub client_dn: Option<String>,
+    /// In decimal digits.
+    pub client_serial: Option<String>,
+    pub issuer_dn: Option<String>,
+}
+
 #[derive(Clone, Default, Debug)]
 pub struct Doing {
     pub database: Oid,
     pub user: Oid,
     pub application: String,
+    /// None: over a Unix socket, or in process.
     pub client: Option<SocketAddr>,
     /// Where the client found the server.
     pub server: Option<SocketAddr>,
+    /// None: plain. Shared, since whoever looks clones all of this.
+    pub encryption: Option<Arc<Encryption>>,
     pub state: ActivityState,
     pub backend_start_us: i64,
     pub transaction_start_us: Option<i64>,
@@ -80,10 +96,16 @@ pub struct Doing {
 pub struct Activity(Mutex<Doing>);
 
 impl Activity {
-    pub fn new(client: Option<SocketAddr>, server: Option<SocketAddr>, now_us: i64) -> Activity {
+    pub fn new(
+        client: Option<SocketAddr>,
+        server: Option<SocketAddr>,
+        encryption: Option<Encryption>,
+        now_us: i64,
+    ) -> Activity {
         Activity(Mutex::new(Doing {
             client,
             server,
+            encryption: encryption.map(Arc::new),
             backend_start_us: now_us,
             state_change_us: now_us,
             ..Doing::default()

@@ -1,11 +1,11 @@
 //! What all sessions share: the engine, the catalog store, the clock.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use mote_common::env::{Clock, Env};
-use mote_common::{Lsn, SqlError};
+use mote_common::{Lsn, Oid, SqlError};
 use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 
@@ -17,6 +17,7 @@ use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
+use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
@@ -75,10 +76,18 @@ pub struct Database {
     exported_snapshots: ExportedSnapshots,
     notifications: Notifications,
     cluster: Cluster,
+    hba: RuleBook,
+    reload: Reload,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
     /// Tells databases opened by one process apart, whatever they are called.
     instance: u64,
+}
+
+/// Reading the server's files again. Neither value guards anything: Relaxed.
+struct Reload {
+    asked: AtomicBool,
+    done_us: AtomicI64,
 }
 
 impl Database {
@@ -144,6 +153,11 @@ impl Database {
             exported_snapshots: ExportedSnapshots::default(),
             notifications: Notifications::default(),
             cluster: Cluster::default(),
+            hba: RuleBook::default(),
+            reload: Reload {
+                asked: AtomicBool::new(false),
+                done_us: AtomicI64::new(started_us),
+            },
             started_us,
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
@@ -202,6 +216,30 @@ impl Database {
         &self.notifications
     }
 
+    /// Who may connect from where. Empty where no server listens.
+    pub fn hba(&self) -> &RuleBook {
+        &self.hba
+    }
+
+    /// Asks whoever serves this database to read certificates and rules again. It looks from time to time.
+    pub fn ask_reload(&self) {
+        self.reload.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked since the last look.
+    pub fn take_reload(&self) -> bool {
+        self.reload.asked.swap(false, Ordering::Relaxed)
+    }
+
+    pub fn note_reload(&self) {
+        self.reload.done_us.store(self.now_us(), Ordering::Relaxed);
+    }
+
+    /// When the server's files were read last, microseconds since 2000-01-01 UTC.
+    pub fn reloaded_us(&self) -> i64 {
+        self.reload.done_us.load(Ordering::Relaxed)
+    }
+
     /// Now, microseconds since 2000-01-01 UTC.
     pub fn now_us(&self) -> i64 {
         self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US
@@ -224,6 +262,29 @@ impl Database {
         let catalog = self.catalog.committed();
         let first = catalog.databases.values().next();
         first.map_or_else(String::new, |database| database.object.name.clone())
+    }
+
+    /// Whether a user belongs to a role, directly or not. To be a superuser is not to be a member.
+    pub fn is_member_of(&self, user: &str, role: &str) -> bool {
+        let catalog = self.catalog.committed();
+        let (Some(user), Some(role)) = (catalog.role_by_name(user), catalog.role_by_name(role)) else {
+            return false;
+        };
+        let mut belongs = vec![user.object.oid];
+        let mut next = 0;
+        while let Some(&current) = belongs.get(next) {
+            if current == role.object.oid {
+                return true;
+            }
+            next += 1;
+            let entry = catalog.roles.get(&Oid(current));
+            for &parent in entry.map_or(&[][..], |entry| &entry.object.member_of) {
+                if !belongs.contains(&parent) {
+                    belongs.push(parent);
+                }
+            }
+        }
+        false
     }
 
     /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.

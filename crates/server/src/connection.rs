@@ -1,36 +1,33 @@
-//! One client's conversation, in blocking style inside a coroutine: start-up, then messages until its input is used up.
+//! One client's conversation, in blocking style inside a coroutine: `log_in`, then messages until its input is used up.
 //!
 //! Replies gather in `Wire::output` and leave in one write when the input is used up. `Wire::gate` holds them back
 //! while they tell of a transaction that is not safe yet; the conversation itself goes on meanwhile.
+
+mod log_in;
+mod proof;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use corosensei::Yielder;
-use mio::net::TcpStream;
-use mote_catalog::activity::Activity;
 use mote_catalog::directory::Nudge;
 use mote_catalog::host::{OutputColumn, terminated};
-use mote_catalog::settings::show_integer;
 use mote_catalog::tag::CommandTag;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult, work};
-use mote_exec::session::{ExecuteEnd, Session, SessionIdentity};
+use mote_exec::session::{ExecuteEnd, Session};
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 
-use crate::auth::{AuthMethod, scram};
 use crate::half_open::Pass;
-use crate::host::{FiberPayer, WireHost, connection_lost};
-use crate::pgwire::frontend::{
-    self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, STARTUP_BYTES_MAX, protocol_violation,
-};
+use crate::host::{FiberPayer, WireHost};
+use crate::pgwire::frontend::{self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, protocol_violation};
 use crate::pgwire::{backend, recode};
-use crate::registry::{Place, too_many};
+use crate::registry::Place;
 use crate::replication::command::{self, Command};
 use crate::replication::hub::Hub;
 use crate::shared::Shared;
-use crate::start_up::{StartUp, switches};
+use crate::socket::Stream;
 use crate::suspension::{Reason, Suspend, suspend};
 use crate::waker::SessionWaker;
 use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
@@ -72,7 +69,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>, pass: Pass) -> Connection {
+    pub fn new(stream: Stream, shared: Arc<Shared>, waker: Arc<SessionWaker>, pass: Pass) -> Connection {
         pass.arrived(waker.clone());
         Connection {
             wire: Wire::new(stream, shared, waker),
@@ -89,7 +86,7 @@ impl Connection {
         }
     }
 
-    pub fn stream(&mut self) -> &mut TcpStream {
+    pub fn stream(&mut self) -> &mut Stream {
         &mut self.wire.stream
     }
 
@@ -154,14 +151,17 @@ impl Connection {
         {
             session.close();
         }
-        self.wire.flush();
+        match self.closing {
+            true => self.wire.end(),
+            false => self.wire.flush(),
+        }
     }
 
     fn converse(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         if self.closing {
             return Ok(());
         }
-        if self.session.is_none() && !self.start_up(yielder)? {
+        if self.session.is_none() && !self.log_in(yielder)? {
             self.closing = true;
             return Ok(());
         }
@@ -635,205 +635,6 @@ fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
         "" => format!("unnamed portal parameter ${number}"),
         name => format!("portal \"{name}\" parameter ${number}"),
     })
-}
-
-/// Start-up and authentication.
-impl Connection {
-    /// False: the connection has served its purpose (a cancel request) or the client went away.
-    fn start_up(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<bool> {
-        let fatal = |e: SqlError| e.severity(Severity::Fatal);
-        let timeout = self.wire.shared.config.authentication_timeout;
-        let deadline = self
-            .wire
-            .shared
-            .now_ns()
-            .saturating_add(timeout.as_nanos() as u64);
-        let Some(packet) = self.read_start_up(yielder, deadline).map_err(fatal)? else {
-            return Ok(false);
-        };
-        let start = StartUp::read(&packet).map_err(fatal)?;
-        if self.wire.shared.registry.is_full() {
-            return Err(fatal(too_many()));
-        }
-        if start.newer_minor || !start.unknown_options.is_empty() {
-            let unknown: Vec<&str> = start.unknown_options.iter().map(String::as_str).collect();
-            backend::negotiate_protocol_version(&mut self.wire.output, &unknown);
-        }
-        if self.wire.shared.config.auth == AuthMethod::ScramSha256 {
-            self.authenticate(&start.user, yielder, deadline).map_err(fatal)?;
-        }
-        backend::authentication_ok(&mut self.wire.output);
-        self.open_session(start).map_err(fatal)?;
-        self.pass = None;
-        Ok(true)
-    }
-
-    /// Waits for more input; an error when the deadline passes, false when the client went away.
-    fn more(&mut self, yielder: &Yielder<(), Suspend>, deadline_ns: u64) -> SqlResult<bool> {
-        loop {
-            if self.wire.fill() {
-                return Ok(true);
-            }
-            if self.wire.broken {
-                return Ok(false);
-            }
-            if self.wire.signals.terminated() {
-                return Err(terminated());
-            }
-            if self.pass.as_ref().is_some_and(Pass::is_turned_away) {
-                return Err(too_many());
-            }
-            if self.wire.shared.now_ns() >= deadline_ns {
-                return Err(SqlError::new(
-                    state::QUERY_CANCELED,
-                    "canceling authentication due to timeout",
-                ));
-            }
-            self.pause(yielder, Some(deadline_ns));
-        }
-    }
-
-    /// The start-up packet's body, after answering requests for encryption.
-    fn read_start_up(&mut self, yielder: &Yielder<(), Suspend>, deadline: u64) -> SqlResult<Option<Vec<u8>>> {
-        loop {
-            let Some(body) = self.wire.input.peek_startup()? else {
-                if !self.more(yielder, deadline)? {
-                    return Ok(None);
-                }
-                continue;
-            };
-            let packet = self.wire.input.unread()[body.clone()].to_vec();
-            self.wire.input.consume(body.end);
-            match Fields::new(&packet).i32()? as u32 {
-                frontend::SSL_REQUEST | frontend::GSSENC_REQUEST => {
-                    // Bytes sent along with the request would have been meant for the encrypted stream.
-                    if !self.wire.input.unread().is_empty() {
-                        return Err(protocol_violation("received unencrypted data after SSL request"));
-                    }
-                    self.wire.output.push(b'N');
-                    self.wire.flush();
-                }
-                frontend::CANCEL_REQUEST => {
-                    let mut fields = Fields::new(&packet[4..]);
-                    let (pid, key) = (fields.i32()? as u32, fields.i32()? as u32);
-                    self.wire.shared.database.sessions().cancel_with_key(pid, key);
-                    return Ok(None);
-                }
-                _ => return Ok(Some(packet)),
-            }
-        }
-    }
-
-    fn authenticate(&mut self, user: &str, yielder: &Yielder<(), Suspend>, deadline: u64) -> SqlResult<()> {
-        let (verifier, real) = self.wire.shared.verifier(user);
-        backend::authentication_sasl(&mut self.wire.output);
-        let first = self.password_message(yielder, deadline)?;
-        let mut fields = Fields::new(&first);
-        let mechanism = fields.string()?;
-        if mechanism != "SCRAM-SHA-256" {
-            return Err(protocol_violation(
-                "client selected an invalid SASL authentication mechanism",
-            ));
-        }
-        let length = fields.i32()?;
-        let client_first = frontend::utf8(fields.bytes(length.max(0) as usize)?)?;
-        let (exchange, server_first) = scram::Exchange::start(client_first, verifier)?;
-        backend::authentication_sasl_continue(&mut self.wire.output, server_first.as_bytes());
-        let second = self.password_message(yielder, deadline)?;
-        let server_final = exchange.finish(frontend::utf8(&second)?, user)?;
-        if !real {
-            return Err(scram::wrong_password(user));
-        }
-        backend::authentication_sasl_final(&mut self.wire.output, server_final.as_bytes());
-        Ok(())
-    }
-
-    fn password_message(&mut self, yielder: &Yielder<(), Suspend>, deadline: u64) -> SqlResult<Vec<u8>> {
-        self.wire.flush();
-        loop {
-            if let Some((kind, body)) = self.wire.input.peek(STARTUP_BYTES_MAX)? {
-                if kind != b'p' {
-                    return Err(protocol_violation(format!(
-                        "expected SASL response, got message type {kind}"
-                    )));
-                }
-                let message = self.wire.input.unread()[body.clone()].to_vec();
-                self.wire.input.consume(body.end);
-                return Ok(message);
-            }
-            if !self.more(yielder, deadline)? {
-                return Err(connection_lost());
-            }
-        }
-    }
-
-    fn open_session(&mut self, start: StartUp) -> SqlResult<()> {
-        let shared = self.wire.shared.clone();
-        let key = mote_common::env::real::entropy_u64() as u32;
-        let client = self.wire.stream.peer_addr().ok();
-        let server = self.wire.stream.local_addr().ok();
-        let activity = Arc::new(Activity::new(client, server, shared.database.now_us()));
-        self.wire.activity = activity.clone();
-        let pid = shared.database.sessions().register(
-            key,
-            self.wire.signals.clone(),
-            self.wire.waker.clone(),
-            activity.clone(),
-        );
-        self.pid = Some(pid);
-        let database = if start.replication {
-            // It is of no database; any will do for what a session has to know of one.
-            shared.database.any_database_name()
-        } else if start.database.is_empty() {
-            start.user.clone()
-        } else {
-            start.database
-        };
-        let identity = SessionIdentity {
-            user: start.user,
-            database,
-            pid,
-            signals: self.wire.signals.clone(),
-            activity,
-            wake: self.wire.waker.clone(),
-        };
-        let mut session = Session::new(&shared.database, identity)?;
-        self.wire.charge_to(session.state.memory.clone());
-        if start.replication && !session.may_replicate() {
-            return Err(SqlError::new(
-                state::INSUFFICIENT_PRIVILEGE,
-                "must be superuser or replication role to start walsender",
-            ));
-        }
-        self.replicates = start.replication;
-        self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
-        let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
-        let facts = [
-            ("max_connections", shared.registry.maximum().to_string()),
-            (
-                "superuser_reserved_connections",
-                shared.registry.reserved().to_string(),
-            ),
-            ("authentication_timeout", show_integer(timeout_s, "s")),
-        ];
-        for (name, value) in facts {
-            session.state.settings.set_fact(name, &value);
-        }
-        for warning in session.take_warnings() {
-            self.wire
-                .send_or_warn(|out| backend::error_response(out, &warning));
-        }
-        for (name, value) in switches(&start.options)?.iter().chain(&start.settings) {
-            session.set_initial(name, value)?;
-        }
-        for setting in session.state.settings.all_reported() {
-            self.wire.send_parameter_status(setting.name, &setting.value);
-        }
-        backend::backend_key_data(&mut self.wire.output, pid, key);
-        self.session = Some(session);
-        self.ready();
-        Ok(())
-    }
 }
 
 impl Drop for Connection {

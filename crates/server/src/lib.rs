@@ -6,11 +6,11 @@
 //!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks. `suspension`, `waker`:
 //!     how a session gives its thread back, and how others wake it.
 //!  3. `pgwire`: messages in, messages out.
-//!  4. `wire`: a socket and its bounded buffers; `connection`: one client's conversation: start-up, authentication, simple
-//!     and extended protocol, COPY.
+//!  4. `socket`, `socket_file`: TCP and Unix sockets; `tls`: encryption; `wire`: a socket and its bounded buffers;
+//!     `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
 //!  5. `host`: what the SQL session asks of its connection.
 //!  6. `replication`: the primary's and the follower's side of a log on several servers.
-//!  7. `auth`: SCRAM; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
+//!  7. `auth`: passwords and peers; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
 //! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
 //! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
@@ -28,10 +28,13 @@ mod pgwire;
 mod registry;
 pub mod replication;
 mod server;
+mod socket;
+mod socket_file;
 mod shared;
 mod start_up;
 mod starting;
 mod suspension;
+mod tls;
 mod waker;
 mod wire;
 
@@ -40,3 +43,4 @@ pub use capacity::{Capacity, CapacityError};
 pub use config::ServerConfig;
 pub use server::Server;
 pub use starting::{StartError, Starting};
+pub use tls::{TlsError, TlsFiles};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use mote_catalog::database::Database;
+use parking_lot::RwLock;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
@@ -18,6 +19,7 @@ use crate::net::worker::Worker;
 use crate::registry::Registry;
 use crate::replication::hub::HubThread;
 use crate::shared::Shared;
+use crate::socket_file::SocketFile;
 use crate::starting::{StartError, Starting};
 
 /// A running server. Dropping it stops it.
@@ -29,6 +31,8 @@ pub struct Server {
     crew: Arc<Crew>,
     acceptor: Option<JoinHandle<()>>,
     hub: Option<HubThread>,
+    /// Removed when nobody listens any more.
+    socket_file: Option<SocketFile>,
 }
 
 impl Server {
@@ -39,8 +43,8 @@ impl Server {
         config: ServerConfig,
         door: Starting,
     ) -> Result<Server, StartError> {
-        let address = door.address();
-        let listener = door.finish();
+        let door = door.finish();
+        database.hba().replace(door.rules).map_err(StartError::Rules)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = if config.workers == 0 {
             cores
@@ -66,6 +70,7 @@ impl Server {
                 capacity.half_open_max,
                 capacity.half_open_per_address_max(),
             )),
+            tls: RwLock::new(door.tls.map(Arc::new)),
             clock,
             secret,
         });
@@ -76,12 +81,13 @@ impl Server {
         let workers = workers.map_err(StartError::Thread)?;
         let mut server = Server {
             shared: shared.clone(),
-            address,
+            address: door.address,
             inboxes: workers.iter().map(|worker| worker.inbox()).collect(),
             stop: Arc::new(AtomicBool::new(false)),
             crew: Crew::new(long),
             acceptor: None,
             hub,
+            socket_file: door.socket_file,
         };
         shared.engine().on_horizon(Arc::new(HorizonWaker {
             workers: server.inboxes.clone(),
@@ -92,13 +98,18 @@ impl Server {
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
         let acceptor = std::thread::Builder::new()
             .name("acceptor".into())
-            .spawn(move || Acceptor::new(listener, inboxes, stop, shared).run());
+            .spawn(move || Acceptor::new(door.listeners, inboxes, stop, shared).run());
         server.acceptor = Some(acceptor.map_err(StartError::Thread)?);
         Ok(server)
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Reads certificate, key and rules again, soon; the log tells what could not be used.
+    pub fn reload(&self) {
+        self.shared.database.ask_reload();
     }
 
     /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
@@ -113,6 +124,7 @@ impl Server {
         }
         self.crew.join();
         drop(self.hub.take());
+        self.socket_file = None;
     }
 }
 

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use mote_catalog::database::Database;
-use mote_catalog::password::Verifier;
+use mote_catalog::password::{Secret, Verifier};
 use mote_common::Lsn;
 use mote_common::env::Clock;
 use mote_engine::Engine;
+use parking_lot::RwLock;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::registry::Registry;
 use crate::replication::hub::Hub;
+use crate::tls::TlsContext;
 
 /// What every connection can reach.
 pub struct Shared {
@@ -21,6 +23,8 @@ pub struct Shared {
     pub half_open: Arc<HalfOpen>,
     /// Those who follow this node; `None`: it follows itself.
     pub(crate) hub: Option<Arc<Hub>>,
+    /// For connections that begin now; None: TLS is not on.
+    pub(crate) tls: RwLock<Option<Arc<TlsContext>>>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Salts the answers for users that do not exist.
     pub(crate) secret: [u8; 32],
@@ -39,16 +43,30 @@ impl Shared {
         self.clock.monotonic_ns()
     }
 
-    /// The verifier to run the exchange with, and whether it belongs to a user that may log in with a password.
-    pub fn verifier(&self, user: &str) -> (Verifier, bool) {
-        match self
-            .database
-            .password_verifier(user)
-            .as_deref()
-            .and_then(Verifier::parse)
-        {
-            Some(verifier) => (verifier, true),
-            None => (Verifier::mock(user, &self.secret), false),
+    pub(crate) fn tls(&self) -> Option<Arc<TlsContext>> {
+        self.tls.read().clone()
+    }
+
+    /// What the user's password is checked against, if he may log in with one.
+    pub fn secret_of(&self, user: &str) -> Option<Secret> {
+        Secret::parse(&self.database.password_verifier(user)?)
+    }
+
+    /// A verifier that no password fits, the same for a user at any time.
+    pub fn mock_verifier(&self, user: &str) -> Verifier {
+        Verifier::mock(user, &self.secret)
+    }
+
+    /// Reads certificate, key and rules again. What cannot be used leaves the former in force, and the log says why.
+    pub(crate) fn reload(&self) {
+        match self.config.tls.as_ref().map(TlsContext::load).transpose() {
+            Ok(context) => *self.tls.write() = context.map(Arc::new),
+            Err(error) => eprintln!("mote: TLS goes on with the former certificate: {error}"),
         }
+        let rules = self.config.read_rules();
+        if let Err(error) = rules.and_then(|rules| self.database.hba().replace(rules)) {
+            eprintln!("mote: the former rules for connections stay in force: {error}");
+        }
+        self.database.note_reload();
     }
 }

@@ -74,6 +74,16 @@ impl StartUp {
     }
 }
 
+impl StartUp {
+    /// The database asked for: by default the one that is called as the user.
+    pub fn database(&self) -> &str {
+        match self.database.as_str() {
+            "" => &self.user,
+            name => name,
+        }
+    }
+}
+
 /// The settings that a command line asks for.
 pub fn switches(text: &str) -> SqlResult<Vec<(String, String)>> {
     let words = words(text);

@@ -1,27 +1,34 @@
 //! The door of a server that is not ready yet: whoever knocks while the database recovers is told 57P03.
 //!
 //! One thread answers everybody: a start-up packet gets PostgreSQL's "the database system is starting up", a request for
-//! encryption is declined first, everything else is hung up on. When recovery is over the same listening socket goes to
+//! encryption is declined first (or, where TLS is on, answered in the same words: a client that was declined would give
+//! up for good), everything else is hung up on. When recovery is over the same listening socket goes to
 //! [`crate::Server`], so that no client finds the port closed in between. Leaves out: sessions, passwords.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mote_catalog::hba::Rules;
 use mote_common::env::descriptors;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 
 use crate::auth::AuthMethod;
 use crate::config::ServerConfig;
 use crate::pgwire::frontend::{Fields, GSSENC_REQUEST, ReadBuffer, SSL_REQUEST, STARTUP_BYTES_MAX};
 use crate::pgwire::{backend, frontend};
+use crate::socket::{Listener, Stream};
+use crate::socket_file::SocketFile;
+use crate::tls::{TlsContext, TlsError};
 
 /// A client that says nothing may be hung up on after this, if others wait for its place.
 const GUEST_GRACE: Duration = Duration::from_millis(250);
@@ -38,7 +45,12 @@ const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
 pub enum StartError {
     /// Trust beyond loopback would let anybody in.
     Unprotected(SocketAddr),
+    /// What is said on the way could be read.
+    Unencrypted(SocketAddr),
     Listen(SocketAddr, io::Error),
+    ListenUnix(PathBuf, io::Error),
+    Tls(TlsError),
+    Rules(String),
     Thread(io::Error),
     /// What a primary keeps for its followers cannot be read or written.
     Replication(io::Error),
@@ -52,6 +64,20 @@ impl std::fmt::Display for StartError {
                 "will not listen on {address}: it can be reached from other machines, and connections are not \
                  authenticated. Use --auth scram-sha-256 (and give roles passwords), or a loopback address."
             ),
+            StartError::Unencrypted(address) => write!(
+                f,
+                "will not listen on {address}: it can be reached from other machines, and connections are not encrypted. \
+                 Give --tls-cert and --tls-key, or say --allow-unencrypted."
+            ),
+            StartError::ListenUnix(directory, error) => {
+                write!(
+                    f,
+                    "could not make a Unix socket in {}: {error}",
+                    directory.display()
+                )
+            }
+            StartError::Tls(error) => error.fmt(f),
+            StartError::Rules(error) => write!(f, "the rules for connections cannot be used: {error}"),
             StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
             StartError::Replication(error) => write!(f, "could not begin to serve followers: {error}"),
             StartError::Thread(error) => write!(f, "could not start a thread: {error}"),
@@ -61,33 +87,72 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+/// What the server takes over.
+pub(crate) struct Ready {
+    pub address: SocketAddr,
+    pub listeners: Arc<Vec<Listener>>,
+    pub socket_file: Option<SocketFile>,
+    pub tls: Option<TlsContext>,
+    pub rules: Rules,
+}
+
 /// Listens and refuses, until [`Starting::finish`] or drop.
 pub struct Starting {
-    listener: Arc<TcpListener>,
+    listeners: Arc<Vec<Listener>>,
+    socket_file: Option<SocketFile>,
     address: SocketAddr,
+    /// Read at the start, so that a mistake in them is met before recovery.
+    tls: Option<TlsContext>,
+    rules: Rules,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Starting {
     pub fn listen(config: &ServerConfig) -> Result<Starting, StartError> {
-        if config.auth == AuthMethod::Trust && !config.listen.ip().is_loopback() {
-            return Err(StartError::Unprotected(config.listen));
+        if !config.listen.ip().is_loopback() {
+            if config.auth == AuthMethod::Trust && config.hba_file.is_none() {
+                return Err(StartError::Unprotected(config.listen));
+            }
+            if config.tls.is_none() && !config.allow_unencrypted {
+                return Err(StartError::Unencrypted(config.listen));
+            }
+        }
+        let tls = config.tls.as_ref().map(TlsContext::load).transpose();
+        let tls = tls.map_err(StartError::Tls)?;
+        let rules = config.read_rules().map_err(StartError::Rules)?;
+        if let Some(mistake) = rules.mistake() {
+            return Err(StartError::Rules(mistake));
         }
         let failed = |error| StartError::Listen(config.listen, error);
-        let listener = Arc::new(TcpListener::bind(config.listen).map_err(failed)?);
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::bind(config.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let mut listeners = vec![Listener::Tcp(listener)];
+        let mut socket_file = None;
+        if let Some(directory) = &config.socket_directory {
+            let failed = |error| StartError::ListenUnix(directory.clone(), error);
+            let (listener, file) = SocketFile::listen(directory, address.port()).map_err(failed)?;
+            listeners.push(Listener::Unix(listener));
+            socket_file = Some(file);
+        }
+        for listener in &listeners {
+            listener.set_nonblocking().map_err(failed)?;
+        }
+        let listeners = Arc::new(listeners);
         let stop = Arc::new(AtomicBool::new(false));
-        let (door, ended) = (listener.clone(), stop.clone());
+        let (doors, ended) = (listeners.clone(), stop.clone());
+        let encrypts = tls.is_some();
         let maximum = config.capacity.half_open_max;
         let thread = std::thread::Builder::new()
             .name("mote-starting".into())
-            .spawn(move || refuse_all(&door, maximum, &ended))
+            .spawn(move || refuse_all(&doors, encrypts, maximum, &ended))
             .map_err(StartError::Thread)?;
         Ok(Starting {
-            listener,
+            listeners,
+            socket_file,
             address,
+            tls,
+            rules,
             stop,
             thread: Some(thread),
         })
@@ -98,9 +163,20 @@ impl Starting {
     }
 
     /// Ends the refusing; clients that come from now on wait for the server.
-    pub(crate) fn finish(mut self) -> Arc<TcpListener> {
+    pub(crate) fn finish(mut self) -> Ready {
         self.join();
-        self.listener.clone()
+        Ready {
+            address: self.address,
+            listeners: self.listeners.clone(),
+            socket_file: self.socket_file.take(),
+            tls: self.tls.take(),
+            rules: std::mem::take(&mut self.rules),
+        }
+    }
+
+    /// The file of the Unix socket, where there is one.
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.socket_file.as_ref().map(SocketFile::path)
     }
 
     fn join(&mut self) {
@@ -120,13 +196,15 @@ impl Drop for Starting {
 
 /// A client that has not been told yet.
 struct Guest {
-    stream: TcpStream,
+    stream: Stream,
+    /// It could have TLS, later.
+    encrypts: bool,
     input: ReadBuffer,
     deadline: Instant,
 }
 
 /// Listens to `maximum` clients at a time; more wait in the kernel's queue.
-fn refuse_all(listener: &TcpListener, maximum: usize, stop: &AtomicBool) {
+fn refuse_all(listeners: &[Listener], encrypts: bool, maximum: usize, stop: &AtomicBool) {
     let mut guests: VecDeque<Guest> = VecDeque::new();
     while !stop.load(Ordering::Acquire) {
         let full = guests.len() >= maximum;
@@ -134,9 +212,13 @@ fn refuse_all(listener: &TcpListener, maximum: usize, stop: &AtomicBool) {
             guests.pop_front();
             continue;
         }
-        let mut ready = Vec::with_capacity(guests.len() + 1);
+        let mut ready = Vec::with_capacity(guests.len() + listeners.len());
         if !full {
-            ready.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
+            ready.extend(
+                listeners
+                    .iter()
+                    .map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)),
+            );
         }
         ready.extend(
             guests
@@ -147,7 +229,7 @@ fn refuse_all(listener: &TcpListener, maximum: usize, stop: &AtomicBool) {
             continue;
         }
         if !full {
-            guests.extend(accept(listener));
+            guests.extend(listeners.iter().filter_map(|listener| accept(listener, encrypts)));
         }
         guests.retain_mut(Guest::listen_to);
     }
@@ -156,9 +238,9 @@ fn refuse_all(listener: &TcpListener, maximum: usize, stop: &AtomicBool) {
 }
 
 /// The next client, if there is one. Failures leave it to the next turn.
-fn accept(listener: &TcpListener) -> Option<Guest> {
-    let stream = match listener.accept() {
-        Ok((stream, _)) => stream,
+fn accept(listener: &Listener, encrypts: bool) -> Option<Guest> {
+    let (stream, _) = match listener.accept() {
+        Ok(accepted) => accepted?,
         Err(error) => {
             if descriptors::are_exhausted(&error) {
                 // The listener stays ready: without a pause the loop would spin.
@@ -167,9 +249,10 @@ fn accept(listener: &TcpListener) -> Option<Guest> {
             return None;
         }
     };
-    stream.set_nonblocking(true).ok()?;
+    let encrypts = encrypts && !stream.is_unix();
     Some(Guest {
         stream,
+        encrypts,
         input: ReadBuffer::default(),
         deadline: Instant::now() + GUEST_TIMEOUT,
     })
@@ -183,10 +266,10 @@ impl Guest {
     /// False: done with.
     fn listen_to(&mut self) -> bool {
         let mut chunk = [0; 1024];
-        match self.stream.read(&mut chunk) {
+        match rustix::io::read(&self.stream, &mut chunk) {
             Ok(0) => return false,
             Ok(count) => self.input.space(count).extend_from_slice(&chunk[..count]),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
         }
         if self.input.unread().len() > STARTUP_BYTES_MAX {
@@ -204,6 +287,10 @@ impl Guest {
             let code = Fields::new(&self.input.unread()[body.clone()]).i32()? as u32;
             self.input.consume(body.end);
             match code {
+                SSL_REQUEST if self.encrypts => {
+                    self.refuse();
+                    return Ok(false);
+                }
                 SSL_REQUEST | GSSENC_REQUEST => self.send(b"N"),
                 frontend::CANCEL_REQUEST => return Ok(false),
                 _ => {
@@ -225,14 +312,15 @@ impl Guest {
 
     /// A few bytes into an empty socket: what does not fit goes to a client that does not read.
     fn send(&mut self, bytes: &[u8]) {
-        let _ = self.stream.write(bytes);
+        let _ = rustix::io::write(&self.stream, bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Shutdown;
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpStream};
 
     fn start() -> Starting {
         let config = ServerConfig {

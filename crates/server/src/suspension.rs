@@ -25,6 +25,8 @@ pub enum Reason {
     Wait,
     /// The slice is used up: run again soon. Who runs it looks here whether the statement is to end.
     Yield(Arc<Interruption>),
+    /// What follows takes long without giving the thread back: cryptography of a log-in. Run on among the long statements.
+    Aside(Arc<Interruption>),
     /// A slice was used up among the long statements, and the statement is to end: run again at once. No session suspends
     /// itself with this.
     End,

@@ -5,11 +5,13 @@
 //! that reads slowly costs one `write` for each 192 KiB, not one for each row. Only a single row, notice or message that is
 //! larger than the high water itself makes the buffer larger; the memory goes back once it has been sent.
 //!
+//! With TLS, a [`Channel`] stands between the buffers and the socket: `sent` counts what it has taken.
+//!
 //! Leaves out: what the bytes mean (`pgwire`), and suspending (`host`, `connection`).
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use mio::net::TcpStream;
 use mote_catalog::activity::Activity;
 use mote_catalog::signals::SessionSignals;
 use mote_common::error::Severity;
@@ -23,6 +25,8 @@ use crate::interruption::Interruption;
 use crate::pgwire::frontend::ReadBuffer;
 use crate::pgwire::{backend, recode};
 use crate::shared::Shared;
+use crate::socket::Stream;
+use crate::tls::{Broken, Channel};
 use crate::waker::SessionWaker;
 
 /// Read at least this much at a time.
@@ -40,7 +44,11 @@ pub const OUTPUT_LOW_WATER_BYTES: usize = 64 << 10;
 
 /// The socket, its buffers, and what the session's host needs.
 pub struct Wire {
-    pub stream: TcpStream,
+    pub stream: Stream,
+    /// Where the client asked for TLS.
+    channel: Option<Box<Channel>>,
+    /// Nothing follows what stands in `output`.
+    ending: bool,
     pub shared: Arc<Shared>,
     pub waker: Arc<SessionWaker>,
     pub signals: Arc<SessionSignals>,
@@ -77,11 +85,13 @@ pub struct ResultShape {
 }
 
 impl Wire {
-    pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Wire {
+    pub fn new(stream: Stream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Wire {
         let signals = Arc::new(SessionSignals::default());
         let interruption = Arc::new(Interruption::new(signals.clone(), shared.clock.clone()));
         Wire {
             stream,
+            channel: None,
+            ending: false,
             shared,
             waker,
             signals,
@@ -105,6 +115,9 @@ impl Wire {
     pub fn fill(&mut self) -> bool {
         if self.interruption.is_drained() || self.broken {
             return false;
+        }
+        if self.channel.is_some() {
+            return self.fill_decrypted();
         }
         let space = self.input.space(READ_BYTES);
         let room = space.capacity() - space.len();
@@ -135,6 +148,11 @@ impl Wire {
     /// Sends what the gate and the socket allow.
     pub fn flush(&mut self) {
         self.settle_gate();
+        if let Some(mut channel) = self.channel.take() {
+            self.flush_encrypted(&mut channel);
+            self.channel = Some(channel);
+            return;
+        }
         if self.output.is_empty() || self.gate > Lsn::ZERO {
             return;
         }
@@ -146,6 +164,10 @@ impl Wire {
                 Err(_) => self.broken = true,
             }
         }
+        self.emptied();
+    }
+
+    fn emptied(&mut self) {
         self.output.clear();
         self.due = false;
         self.sent = 0;
@@ -250,7 +272,9 @@ impl Wire {
     }
 
     pub fn unsent_bytes(&self) -> usize {
-        self.output.len() - self.sent
+        let encrypted = self.channel.as_ref().is_some_and(|channel| channel.has_unsent());
+        // How many those are is not known; that there are some is what matters at the end.
+        self.output.len() - self.sent + usize::from(encrypted)
     }
 
     /// Lifts the gate if the horizon has reached it.
@@ -264,5 +288,107 @@ impl Wire {
     /// last flush kept the bytes back, and then somebody still has to send them.
     pub fn pending_gate(&self) -> Option<Lsn> {
         (self.gate > Lsn::ZERO).then_some(self.gate)
+    }
+}
+
+/// TLS.
+impl Wire {
+    /// From here on everything is encrypted, beginning with the handshake. What was said before has left.
+    pub fn encrypt(&mut self, channel: Channel) {
+        self.channel = Some(Box::new(channel));
+    }
+
+    pub fn channel(&self) -> Option<&Channel> {
+        self.channel.as_deref()
+    }
+
+    pub fn is_handshaking(&self) -> bool {
+        self.channel().is_some_and(Channel::is_handshaking)
+    }
+
+    /// Goes on with the handshake; see [`Channel::advance`].
+    pub fn advance_handshake(&mut self) {
+        self.decrypt(|channel, plaintext| channel.advance(plaintext));
+        self.flush();
+    }
+
+    /// The end of the conversation: an encrypted client is told, so that nobody in between can feign it.
+    pub fn end(&mut self) {
+        self.ending = true;
+        self.flush();
+    }
+
+    /// Reads until plaintext has arrived; during the handshake, once. True if anything did.
+    fn fill_decrypted(&mut self) -> bool {
+        let mut chunk = [MaybeUninit::uninit(); READ_BYTES];
+        while !self.broken && !self.interruption.is_drained() {
+            let arrived = match rustix::io::read(&self.stream, &mut chunk[..]) {
+                Ok((arrived, _)) if !arrived.is_empty() => arrived,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.interruption.set_drained(true);
+                    return false;
+                }
+                Ok(_) | Err(_) => {
+                    self.broken = true;
+                    return false;
+                }
+            };
+            // A short read empties a socket; the next byte raises a new event.
+            self.interruption.set_drained(arrived.len() < READ_BYTES);
+            if let Some(channel) = &mut self.channel
+                && channel.is_handshaking()
+            {
+                channel.keep(arrived);
+                return true;
+            }
+            if self.decrypt(|channel, plaintext| channel.receive(arrived, plaintext)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Moves what `receive` decrypts to `input`. True if that is anything. A client that breaks the protocol is told by an
+    /// alert and is as good as gone.
+    fn decrypt(&mut self, receive: impl FnOnce(&mut Channel, &mut Vec<u8>) -> Result<(), Broken>) -> bool {
+        let Some(mut channel) = self.channel.take() else {
+            return false;
+        };
+        let space = self.input.space(0);
+        let before = space.len();
+        let received = receive(&mut channel, space);
+        let arrived = space.len() > before;
+        if received.is_err() {
+            // It may be gone already.
+            let _ = channel.send(&self.stream);
+            self.broken = true;
+        }
+        self.channel = Some(channel);
+        arrived
+    }
+
+    /// Hands plaintext over as the gate allows, ciphertext as the socket does. What was encrypted had left the gate.
+    fn flush_encrypted(&mut self, channel: &mut Channel) {
+        let may_leave = self.gate == Lsn::ZERO;
+        loop {
+            if may_leave && self.sent < self.output.len() {
+                self.sent += channel.take(&self.output[self.sent..]);
+            }
+            let taken = may_leave && self.sent == self.output.len();
+            if taken && std::mem::take(&mut self.ending) {
+                channel.close();
+            }
+            match channel.send(&self.stream) {
+                Ok(true) if taken => return self.emptied(),
+                Ok(true) if !may_leave => return,
+                Ok(true) => {}
+                Ok(false) => return self.compact(),
+                Err(_) => {
+                    self.broken = true;
+                    return self.emptied();
+                }
+            }
+        }
     }
 }

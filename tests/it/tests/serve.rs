@@ -352,6 +352,12 @@ fn other_addresses_need_passwords() {
         "--password-file",
         &file,
     ];
+    let said = refusal(&data, &options);
+    assert!(
+        said.contains("not encrypted") && said.contains("--allow-unencrypted"),
+        "{said}"
+    );
+    let options = [&options[..], &["--allow-unencrypted"]].concat();
     let server = TestServer::open(&data, &options).expect("with passwords it may listen anywhere");
     server.stop();
 }

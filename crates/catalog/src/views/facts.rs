@@ -14,6 +14,7 @@ use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, Store
 use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
+use crate::hba::{RuleBook, Rules};
 use crate::settings::Settings;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 
@@ -35,6 +36,7 @@ pub struct Source<'a> {
     pub engine: &'a Engine,
     pub directory: &'a SessionDirectory,
     pub cluster: &'a Cluster,
+    pub hba: &'a RuleBook,
 }
 
 pub struct Facts<'a> {
@@ -43,6 +45,8 @@ pub struct Facts<'a> {
     pub engine: &'a Engine,
     /// Other nodes; `None` where nobody asks for them.
     pub cluster: Option<&'a Cluster>,
+    /// Who may connect from where, as read last.
+    pub hba: Arc<Rules>,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
 }
@@ -68,6 +72,7 @@ impl<'a> Facts<'a> {
             session,
             engine,
             cluster: None,
+            hba: Arc::default(),
             sessions: Vec::new(),
         }
     }

@@ -69,6 +69,7 @@ impl Tables {
                 let facts = Facts {
                     sessions: source.directory.list(),
                     cluster: Some(source.cluster),
+                    hba: source.hba.read_last(),
                     ..Facts::new(source.session, source.engine)
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {

@@ -2,10 +2,11 @@
 //!
 //! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`, `domains`,
 //! `functions` (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
-//! `activity` (statistics and locks), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
+//! `activity` (statistics and locks), `access` (who may connect, and how), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
 //!
 //! Promise: a row has exactly its relation's columns, in order; `tests` checks variants and NOT NULL for every row.
 
+pub mod access;
 pub mod activity;
 pub mod attributes;
 pub mod cluster;

@@ -23,8 +23,8 @@ use mote_replication::message::NAME_BYTES_MAX;
 use mote_replication::node;
 use mote_replication::slots::Slots;
 use mote_server::replication::follower::Follower;
-use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting, TlsFiles};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::follow::{self, Primary};
@@ -41,17 +41,21 @@ enum Auth {
     /// Passwords, checked by SCRAM-SHA-256; roles without one cannot connect
     #[value(name = "scram-sha-256")]
     ScramSha256,
+    /// The same, and MD5 for roles whose stored password is an MD5 hash
+    Md5,
 }
 
 /// Run a server on a data directory
 ///
 /// The directory is created on the first start and recovered on later ones. SIGTERM and SIGINT
-/// end all sessions and stop cleanly; after anything else the next start recovers from the log.
+/// end all sessions and stop cleanly, SIGHUP reads certificates and rules again; after anything else the next start recovers from the log.
 /// Clients are PostgreSQL's.
 ///
 /// Examples:
 ///   mote serve --data ./data
-///   mote serve --data ./data --listen 0.0.0.0:5432 --auth scram-sha-256 --password-file ./password
+///   mote serve --data ./data --listen 0.0.0.0:5432 --auth scram-sha-256 --password-file ./password \
+///       --tls-cert server.crt --tls-key server.key
+///   mote serve --data ./data --socket-dir /var/run/postgresql
 ///   mote serve --data ./data --memory 64GB --archive-dir /mnt/archive
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -67,6 +71,38 @@ pub struct ServeArguments {
     /// How clients prove who they are [default: trust on loopback]
     #[arg(long, value_enum)]
     auth: Option<Auth>,
+
+    /// Rules that say who may connect from where and how he proves who he is, in the form of pg_hba.conf; instead of --auth
+    ///
+    /// Read again on SIGHUP and pg_reload_conf(); a file with a mistake leaves the former rules in force. The view
+    /// pg_hba_file_rules shows them.
+    #[arg(long, value_name = "FILE", conflicts_with = "auth")]
+    hba_file: Option<PathBuf>,
+
+    /// Directory of a Unix socket, which gets PostgreSQL's name for the port: .s.PGSQL.5432
+    ///
+    /// Who connects there is the role of his user on this machine ("peer"), unless --hba-file says otherwise.
+    #[arg(long, value_name = "DIR")]
+    socket_dir: Option<PathBuf>,
+
+    /// The server's certificate in PEM, and those between it and a root: clients may use TLS (1.2 and 1.3)
+    ///
+    /// With an address that other machines can reach, they must. Certificate, key and roots are read again on SIGHUP and
+    /// pg_reload_conf(); connections go on with what they began with.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM, without a passphrase; others may not read the file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// Roots in PEM that certificates of clients must lead to; without it clients are asked for none
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
+
+    /// Let clients of other machines connect without TLS: what they send and get can be read on the way
+    #[arg(long)]
+    allow_unencrypted: bool,
 
     /// Name of the first role, a superuser; used when the directory is created
     #[arg(long, value_name = "NAME", default_value = "postgres")]
@@ -190,8 +226,8 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     };
     // Before anything is opened: a signal during recovery must end in a clean stop, too. And the door first, so that a
     // mistake in the address leaves no directory behind.
-    let mut signals =
-        Signals::new([SIGTERM, SIGINT, PROMOTE]).map_err(|e| format!("could not watch for signals: {e}"))?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, PROMOTE])
+        .map_err(|e| format!("could not watch for signals: {e}"))?;
     let door = Starting::listen(&config).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
@@ -338,7 +374,7 @@ fn open(
     );
     let mut report = RecoveryReport::new();
     let mut progress = |progress| {
-        if let Some(signal) = signals.pending().next() {
+        if let Some(signal) = signals.pending().find(|&signal| signal != SIGHUP) {
             eprintln!("mote: {} received during recovery, stopped", signal_name(signal));
             std::process::exit(0);
         }
@@ -354,16 +390,25 @@ fn listen_until_signal(
     door: Starting,
     signals: &mut Signals,
 ) -> Result<Ended, String> {
+    let socket = door.socket_path().map(Path::to_path_buf);
     let mut server = Server::start(database.clone(), config, door).map_err(|e| e.to_string())?;
     eprintln!("mote: listening on {}", server.address());
-    let ended = match signals.forever().next() {
-        Some(PROMOTE) => Ended::Promoted,
-        signal => {
-            let name = signal_name(signal.unwrap_or(SIGTERM));
-            eprintln!("mote: {name} received, ending sessions");
-            Ended::Stopped
+    if let Some(socket) = socket {
+        eprintln!("mote: and on the Unix socket {}", socket.display());
+    }
+    let mut ended = Ended::Stopped;
+    for signal in signals.forever() {
+        match signal {
+            SIGHUP => {
+                eprintln!("mote: SIGHUP received, reading certificates and rules again");
+                server.reload();
+                continue;
+            }
+            PROMOTE => ended = Ended::Promoted,
+            signal => eprintln!("mote: {} received, ending sessions", signal_name(signal)),
         }
-    };
+        break;
+    }
     server.stop();
     Ok(ended)
 }
@@ -382,11 +427,21 @@ fn server_config(arguments: &ServeArguments, engine: &EngineConfig) -> Result<Se
     let listen = resolve(&arguments.listen)?;
     let auth = match arguments.auth {
         Some(Auth::ScramSha256) => AuthMethod::ScramSha256,
+        Some(Auth::Md5) => AuthMethod::Md5,
         Some(Auth::Trust) | None => AuthMethod::Trust,
     };
+    let tls = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     Ok(ServerConfig {
         listen,
+        socket_directory: arguments.socket_dir.clone(),
         auth,
+        hba_file: arguments.hba_file.clone(),
+        tls: tls.map(|(certificate, key)| TlsFiles {
+            certificate,
+            key,
+            client_ca: arguments.tls_client_ca.clone(),
+        }),
+        allow_unencrypted: arguments.allow_unencrypted,
         workers: arguments.workers,
         capacity: capacity(arguments, engine)?,
         authentication_timeout: arguments.authentication_timeout,

@@ -94,10 +94,14 @@ fn session(name: &str) -> Option<Body> {
         "pg_promote" => Body::Runtime(promote),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
+            runtime.database().ask_reload();
             Ok(Datum::Bool(true))
         }),
-        "pg_postmaster_start_time" | "pg_conf_load_time" => {
+        "pg_postmaster_start_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().started_us())))
+        }
+        "pg_conf_load_time" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().reloaded_us())))
         }
         "pg_current_xact_id" => Body::Runtime(|runtime, site, _| Ok(transaction_number(runtime, site))),
         // PostgreSQL gives a number to a transaction that writes.

@@ -1,15 +1,18 @@
 //! WITH queries: computed once per execution, as far as they are read, and shared by all their readers.
 //!
+//! One that reads values of a query around is computed for them: its readers bring them, and it begins anew when they are
+//! others than before.
+//!
 //! Invariant: rows of a CTE are appended only; every scan has a position of its own. The tree of a CTE is taken out of
 //! `Values` while it runs.
 
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::expr::Expr;
-use mote_types::Datum;
+use mote_sql::expr::{ExecParameterId, Expr};
+use mote_types::{ColumnType, Datum, encode_storage};
 
-use crate::expr::{Expression, compile_option};
+use crate::expr::{Expression, compile, compile_option};
 use crate::runtime::{CteState, Operator, Runtime};
 
 impl CteState {
@@ -53,14 +56,35 @@ impl CteState {
 
 pub struct Program {
     cte: usize,
+    arguments: Box<[Argument]>,
     columns: Box<[usize]>,
     filter: Option<Expression>,
 }
 
+/// A value of a query around, and the parameter that the WITH query reads it from.
+struct Argument {
+    parameter: usize,
+    value: Expression,
+    ty: ColumnType,
+}
+
 impl Program {
-    pub fn compile(cte: u16, columns: &[u16], filter: &Option<Expr>) -> SqlResult<Arc<Program>> {
+    pub fn compile(
+        cte: u16,
+        arguments: &[(ExecParameterId, Expr)],
+        columns: &[u16],
+        filter: &Option<Expr>,
+    ) -> SqlResult<Arc<Program>> {
+        let argument = |(id, expr): &(ExecParameterId, Expr)| {
+            Ok(Argument {
+                parameter: id.0 as usize,
+                value: compile(expr)?,
+                ty: expr.ty(),
+            })
+        };
         Ok(Arc::new(Program {
             cte: cte as usize,
+            arguments: arguments.iter().map(argument).collect::<SqlResult<_>>()?,
             columns: columns.iter().map(|&column| column as usize).collect(),
             filter: compile_option(filter)?,
         }))
@@ -69,6 +93,8 @@ impl Program {
 
 pub struct State {
     program: Arc<Program>,
+    /// The WITH query has this scan's arguments.
+    begun: bool,
     position: usize,
     row: Vec<Datum>,
 }
@@ -77,14 +103,45 @@ impl State {
     pub fn new(program: Arc<Program>) -> State {
         State {
             program,
+            begun: false,
             position: 0,
             row: Vec::new(),
         }
     }
 }
 
+impl Program {
+    /// Gives the WITH query what it reads of the queries around.
+    fn bring_arguments(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let mut stored = Vec::new();
+        for argument in &self.arguments {
+            let value = argument.value.evaluate(&[], runtime)?;
+            let start = stored.len();
+            if !value.is_null() {
+                encode_storage(&value, argument.ty, &mut stored);
+            }
+            // What tells NULL from an empty text, and where one value ends.
+            stored.push(u8::from(value.is_null()));
+            stored.extend_from_slice(&(stored.len() - start).to_le_bytes());
+            runtime.values.exec_parameters[argument.parameter] = value;
+        }
+        let cte = &mut runtime.values.ctes[self.cte];
+        if cte.arguments != stored {
+            cte.reset();
+            cte.arguments = stored;
+        }
+        Ok(())
+    }
+}
+
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !self.begun {
+            if !self.program.arguments.is_empty() {
+                self.program.bring_arguments(runtime)?;
+            }
+            self.begun = true;
+        }
         loop {
             let number = self.program.cte;
             if self.position >= runtime.values.ctes[number].rows.len() && !CteState::advance(number, runtime)?
@@ -109,6 +166,7 @@ impl Operator for State {
     }
 
     fn reset(&mut self) {
+        self.begun = false;
         self.position = 0;
     }
 }

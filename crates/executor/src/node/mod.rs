@@ -118,9 +118,12 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::IndexScan(node) => NodeProgram::IndexScan(index_scan::Program::compile(node)?),
         Node::VirtualScan(node) => NodeProgram::VirtualScan(virtual_scan::Program::compile(node)?),
         Node::FunctionScan(node) => NodeProgram::FunctionScan(function_scan::Program::compile(node)?),
-        Node::CteScan { cte, columns, filter } => {
-            NodeProgram::CteScan(cte_scan::Program::compile(*cte, columns, filter)?)
-        }
+        Node::CteScan {
+            cte,
+            arguments,
+            columns,
+            filter,
+        } => NodeProgram::CteScan(cte_scan::Program::compile(*cte, arguments, columns, filter)?),
         Node::WorkTableScan { cte } => {
             NodeProgram::WorkTableScan(recursive_union_scan::Program::compile(*cte))
         }

@@ -71,6 +71,7 @@ fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec
         engine: context.database.engine(),
         directory: context.database.sessions(),
         cluster: context.database.cluster(),
+        hba: context.database.hba(),
     };
     TABLES.rows(relation, &source, context.host)
 }

@@ -50,6 +50,8 @@ pub struct CteState {
     pub rows: Vec<Vec<Datum>>,
     pub finished: bool,
     pub memory: WorkMemory,
+    /// The values of a query around that the rows are for, as they are stored.
+    pub arguments: Vec<u8>,
 }
 
 /// The rows that the last round of a recursive query produced.
@@ -71,6 +73,7 @@ impl CteState {
             rows: Vec::new(),
             finished: false,
             memory: WorkMemory::default(),
+            arguments: Vec::new(),
         }
     }
 

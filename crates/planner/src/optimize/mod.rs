@@ -239,6 +239,14 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Plans the WITH queries inside of one, before it: what they read of the queries around, it must have for them.
+    fn plan_inner_with_queries(&mut self, number: u16) -> SqlResult<()> {
+        for inner in number + 1..self.ctes[number as usize].inner_end {
+            self.plan_with_query(inner)?;
+        }
+        Ok(())
+    }
+
     fn inline_with_query(&mut self, number: u16) {
         let cte = &mut self.ctes[number as usize];
         if cte.references != 1 || cte.materialized == Some(true) {
@@ -263,9 +271,14 @@ impl Planner<'_> {
         let statement = std::mem::replace(&mut cte.statement, BoundCteStatement::Pending);
         let name = cte.name.to_string();
         // Whoever reads it may be in the middle of a level that wants row marks.
+        if !matches!(statement, BoundCteStatement::Recursive(..)) {
+            self.plan_inner_with_queries(number)?;
+        }
         let marks = std::mem::replace(&mut self.marks, false);
+        let mut volatile = false;
         let (mut node, modifies) = match statement {
-            BoundCteStatement::Query(Some(query)) if references > 0 => {
+            BoundCteStatement::Query(Some(mut query)) if references > 0 => {
+                volatile = self.is_volatile(&mut query);
                 (self.query(*query, true)?.node, false)
             }
             BoundCteStatement::Modify(Some(modify)) => (self.modify(*modify)?.node, true),
@@ -279,7 +292,7 @@ impl Planner<'_> {
             }
         };
         self.marks = marks;
-        self.forbid_correlation(&mut node)?;
+        self.pass_outer_values(number, &mut node, volatile || modifies)?;
         self.cte_numbers[number as usize] = Some(self.cte_plans.len() as u16);
         self.cte_plans.push(CtePlan { name, node, modifies });
         Ok(())
@@ -289,7 +302,7 @@ impl Planner<'_> {
         &mut self,
         number: u16,
         name: String,
-        (base, step): (BoundQuery, BoundQuery),
+        (mut base, mut step): (BoundQuery, BoundQuery),
         distinct: bool,
     ) -> SqlResult<()> {
         let position = self.cte_plans.len() as u16;
@@ -301,6 +314,8 @@ impl Planner<'_> {
             modifies: false,
         });
         let marks = std::mem::replace(&mut self.marks, false);
+        self.plan_inner_with_queries(number)?;
+        let volatile = self.is_volatile(&mut base) || self.is_volatile(&mut step);
         let base = Box::new(self.query(base, true)?.node);
         let step = Box::new(self.query(step, true)?.node);
         self.marks = marks;
@@ -311,16 +326,33 @@ impl Planner<'_> {
             step,
             renewed: Renewed::default(),
         };
-        self.forbid_correlation(&mut node)?;
+        self.pass_outer_values(number, &mut node, volatile)?;
         self.cte_plans[position as usize].node = node;
         Ok(())
     }
 
-    fn forbid_correlation(&mut self, node: &mut Node) -> SqlResult<()> {
-        match self.bind_free(node, &mut |_| true).is_empty() {
-            true => Ok(()),
-            false => Err(SqlError::unsupported("WITH query that refers to an outer query")),
+    /// What a WITH query reads of the queries around the one that it belongs to, its readers give it as arguments. Its rows
+    /// are kept for the values they were computed with, so one whose rows may be others for the same values is refused.
+    fn pass_outer_values(&mut self, number: u16, node: &mut Node, volatile: bool) -> SqlResult<()> {
+        let arguments = self.bind_free(node, &mut |_| true);
+        if arguments.is_empty() {
+            return Ok(());
         }
+        if volatile {
+            return Err(SqlError::unsupported(
+                "WITH query that refers to an outer query and calls volatile functions",
+            ));
+        }
+        for item in &mut self.items {
+            if let ItemKind::Cte(read, outer) = &mut item.kind
+                && *read == number
+            {
+                outer.clone_from(&arguments);
+            }
+        }
+        // Its readers read that, too.
+        self.note_subquery_reads();
+        Ok(())
     }
 
     fn is_volatile(&mut self, query: &mut BoundQuery) -> bool {
@@ -337,7 +369,7 @@ impl Planner<'_> {
         let referring = self
             .items
             .iter_mut()
-            .find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
+            .find(|item| matches!(item.kind, ItemKind::Cte(n, _) if n == number));
         if let Some(item) = referring {
             item.kind = ItemKind::Subquery(Some(query));
         }

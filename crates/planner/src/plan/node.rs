@@ -52,6 +52,8 @@ pub enum Node {
     FunctionScan(Box<FunctionScan>),
     CteScan {
         cte: u16,
+        /// What the WITH query reads of the queries around: it is computed anew where these values are others.
+        arguments: Vec<(ExecParameterId, Expr)>,
         columns: Vec<u16>,
         filter: Option<Expr>,
     },

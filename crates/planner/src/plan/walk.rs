@@ -114,7 +114,11 @@ impl Node {
             Node::VirtualScan(scan) => scan.filter.iter_mut().for_each(visit),
             Node::IndexScan(scan) => index_scan_exprs(scan, visit),
             Node::FunctionScan(scan) => scan.calls.iter_mut().chain(&mut scan.filter).for_each(visit),
-            Node::CteScan { filter, .. } => filter.iter_mut().for_each(visit),
+            Node::CteScan {
+                arguments, filter, ..
+            } => (arguments.iter_mut().map(|(_, expr)| expr))
+                .chain(filter)
+                .for_each(visit),
             Node::Filter { condition, .. } => visit(condition),
             Node::Project { columns, .. } => columns.iter_mut().for_each(visit),
             Node::ProjectSet { columns, .. } => columns.iter_mut().for_each(|column| match column {

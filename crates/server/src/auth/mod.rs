@@ -1,14 +1,12 @@
-//! Who may connect: the method for a connection, and the SCRAM exchange.
+//! Who may connect: the method for a connection (`method`), the SCRAM exchange (`scram`), MD5 (`md5`), and who is at the
+//! other end of a Unix socket (`peer`).
 //!
-//! Leaves out: privileges on objects, which the plan names and the executor checks.
+//! The rules that choose the method are `mote_catalog::hba`'s. Leaves out: privileges on objects, which the plan names and the
+//! executor checks.
 
+pub mod md5;
+mod method;
+pub mod peer;
 pub mod scram;
 
-/// How clients prove who they are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AuthMethod {
-    /// Anybody is who they say: only ever on loopback.
-    Trust,
-    /// SCRAM-SHA-256 with the role's stored verifier.
-    ScramSha256,
-}
+pub use method::AuthMethod;

@@ -1,11 +1,14 @@
-//! SCRAM-SHA-256, the server's side (RFC 5802, RFC 7677), without channel binding.
+//! SCRAM-SHA-256, the server's side (RFC 5802, RFC 7677), with channel binding where the connection is encrypted.
 //!
 //! ```text
 //! client-first   n,,n=<ignored>,r=<client nonce>
 //! server-first   r=<client nonce + server nonce>,s=<salt>,i=<iterations>
-//! client-final   c=biws,r=<nonce>,p=<proof>
+//! client-final   c=<what client-first began with, and the channel>,r=<nonce>,p=<proof>
 //! server-final   v=<server signature>
 //! ```
+//! `n` is `y` or `p=tls-server-end-point` of a client that can bind; then the channel is the server's certificate as hashed
+//! in `tls/certificate`: somebody in between has another certificate, and no proof for it.
+//!
 //! proof = ClientKey XOR HMAC(StoredKey, AuthMessage); StoredKey = SHA256(ClientKey).
 
 use base64::Engine as _;
@@ -22,22 +25,36 @@ pub struct Exchange {
     nonce: String,
     client_first_bare: String,
     server_first: String,
-    /// `n` or `y`: what the client said about channel binding, repeated in `c=`.
-    gs2_header: String,
+    /// What `c=` must hold: what the client said about channel binding, and the channel it is bound to.
+    binding: Vec<u8>,
 }
+
+/// What the connection offers to bind an exchange to, and whether the client chose to.
+#[derive(Clone, Copy)]
+pub enum Binding<'a> {
+    /// Nothing to bind to.
+    None,
+    /// The client chose SCRAM-SHA-256 though it was offered SCRAM-SHA-256-PLUS.
+    NotChosen,
+    /// The hash of the server's certificate.
+    EndPoint(&'a [u8]),
+}
+
+const END_POINT: &str = "tls-server-end-point";
 
 impl Exchange {
     /// Takes the client's first message; returns the exchange and the server's first message.
-    pub fn start(client_first: &str, verifier: Verifier) -> SqlResult<(Exchange, String)> {
+    pub fn start(
+        client_first: &str,
+        verifier: Verifier,
+        offered: Binding<'_>,
+    ) -> SqlResult<(Exchange, String)> {
         let malformed = || protocol_violation("malformed SCRAM message");
         let mut parts = client_first.splitn(3, ',');
-        let binding = parts.next().ok_or_else(malformed)?;
+        let flag = parts.next().ok_or_else(malformed)?;
         let authorization = parts.next().ok_or_else(malformed)?;
         let bare = parts.next().ok_or_else(malformed)?;
-        if binding != "n" && binding != "y" {
-            return Err(protocol_violation("malformed SCRAM message")
-                .detail("Channel binding is not supported by this server."));
-        }
+        let channel = channel_of(flag, offered)?;
         if !authorization.is_empty() {
             return Err(SqlError::unsupported("SCRAM authorization identity"));
         }
@@ -59,7 +76,7 @@ impl Exchange {
             nonce,
             client_first_bare: bare.to_string(),
             server_first: server_first.clone(),
-            gs2_header: format!("{binding},,"),
+            binding: [flag.as_bytes(), b",,", channel].concat(),
         };
         Ok((exchange, server_first))
     }
@@ -77,8 +94,17 @@ impl Exchange {
             .next()
             .and_then(|p| p.strip_prefix("r="))
             .ok_or_else(malformed)?;
-        if binding != STANDARD.encode(&self.gs2_header) || nonce != self.nonce {
-            return Err(malformed());
+        if binding != STANDARD.encode(&self.binding) {
+            return Err(match self.binding.first() {
+                Some(b'p') => SqlError::new(
+                    state::INVALID_AUTHORIZATION_SPECIFICATION,
+                    "SCRAM channel binding check failed",
+                ),
+                _ => protocol_violation("unexpected SCRAM channel-binding attribute in client-final-message"),
+            });
+        }
+        if nonce != self.nonce {
+            return Err(protocol_violation("invalid SCRAM response").detail("Nonce does not match."));
         }
         let proof: [u8; 32] = STANDARD
             .decode(proof)
@@ -109,6 +135,43 @@ impl Exchange {
     }
 }
 
+/// The channel that the client's flag asks to bind to; empty: to none.
+fn channel_of<'a>(flag: &str, offered: Binding<'a>) -> SqlResult<&'a [u8]> {
+    let malformed = |detail: String| protocol_violation("malformed SCRAM message").detail(detail);
+    match (flag, offered) {
+        ("n" | "y", Binding::EndPoint(_)) => Err(malformed(
+            "The client selected SCRAM-SHA-256-PLUS, but the SCRAM message does not include channel binding data."
+                .into(),
+        )),
+        ("n", _) | ("y", Binding::None) => Ok(&[]),
+        // Somebody in between has taken the offer out.
+        ("y", Binding::NotChosen) => Err(SqlError::new(
+            state::INVALID_AUTHORIZATION_SPECIFICATION,
+            "SCRAM channel binding negotiation error",
+        )
+        .detail(
+            "The client supports SCRAM channel binding but thinks the server does not.  \
+             However, this server does support channel binding.",
+        )),
+        (flag, offered) => match (flag.strip_prefix("p="), offered) {
+            (None, _) => Err(malformed(format!(
+                "Unexpected channel-binding flag \"{}\".",
+                flag.chars().next().unwrap_or('\0').escape_default()
+            ))),
+            (Some(END_POINT), Binding::EndPoint(hash)) => Ok(hash),
+            (Some(kind), Binding::EndPoint(_)) => Err(protocol_violation(format!(
+                "unsupported SCRAM channel-binding type \"{}\"",
+                kind.escape_default()
+            ))),
+            (Some(_), _) => Err(malformed(
+                "The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel \
+                 binding data."
+                    .into(),
+            )),
+        },
+    }
+}
+
 /// PostgreSQL's words; they do not tell a wrong password from an unknown user.
 pub fn wrong_password(user: &str) -> SqlError {
     SqlError::new(
@@ -126,7 +189,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     /// The client's half, for the test: proof for a password.
-    fn respond(password: &str, client_first_bare: &str, server_first: &str) -> String {
+    fn respond(password: &str, client_first_bare: &str, server_first: &str, binding: &[u8]) -> String {
         let field = |name: &str| {
             server_first
                 .split(',')
@@ -145,7 +208,7 @@ mod tests {
         );
         let client_key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &salted), b"Client Key");
         let stored = digest::digest(&digest::SHA256, client_key.as_ref());
-        let without_proof = format!("c=biws,r={}", field("r="));
+        let without_proof = format!("c={},r={}", STANDARD.encode(binding), field("r="));
         let auth = format!("{client_first_bare},{server_first},{without_proof}");
         let signature = hmac::sign(
             &hmac::Key::new(hmac::HMAC_SHA256, stored.as_ref()),
@@ -162,8 +225,54 @@ mod tests {
 
     fn exchange(password: &str) -> SqlResult<String> {
         let verifier = Verifier::parse(&verifier_for("secret")).unwrap();
-        let (exchange, server_first) = Exchange::start("n,,n=,r=abc", verifier)?;
-        exchange.finish(&respond(password, "n=,r=abc", &server_first), "joe")
+        let (exchange, server_first) = Exchange::start("n,,n=,r=abc", verifier, Binding::None)?;
+        exchange.finish(&respond(password, "n=,r=abc", &server_first, b"n,,"), "joe")
+    }
+
+    #[test]
+    fn an_exchange_is_bound_to_the_channel_it_began_on() {
+        let bound = |flag: &str, offered: Binding<'_>, binding: &[u8]| {
+            let verifier = Verifier::parse(&verifier_for("secret")).unwrap();
+            let (exchange, server_first) = Exchange::start(&format!("{flag},,n=,r=abc"), verifier, offered)?;
+            exchange.finish(&respond("secret", "n=,r=abc", &server_first, binding), "joe")
+        };
+        let message = |result: SqlResult<String>| result.map(|_| ()).map_err(|e| e.message().to_string());
+        let flag = "p=tls-server-end-point";
+        let here = Binding::EndPoint(b"hash");
+        assert_eq!(
+            message(bound(flag, here, b"p=tls-server-end-point,,hash")),
+            Ok(())
+        );
+        assert_eq!(
+            message(bound(flag, here, b"p=tls-server-end-point,,other")),
+            Err("SCRAM channel binding check failed".into())
+        );
+        assert_eq!(message(bound("n", Binding::NotChosen, b"n,,")), Ok(()));
+        assert_eq!(message(bound("y", Binding::None, b"y,,")), Ok(()));
+        assert_eq!(
+            message(bound("y", Binding::NotChosen, b"y,,")),
+            Err("SCRAM channel binding negotiation error".into())
+        );
+        assert_eq!(
+            message(bound("p=tls-unique", here, b"p=tls-unique,,")),
+            Err("unsupported SCRAM channel-binding type \"tls-unique\"".into())
+        );
+        for (flag, offered) in [
+            (flag, Binding::NotChosen),
+            ("n", here),
+            ("y", here),
+            ("x", Binding::None),
+        ] {
+            assert_eq!(
+                message(bound(flag, offered, b"")),
+                Err("malformed SCRAM message".into()),
+                "{flag}"
+            );
+        }
+        assert_eq!(
+            message(bound("y", Binding::None, b"n,,")),
+            Err("unexpected SCRAM channel-binding attribute in client-final-message".into()),
+        );
     }
 
     #[test]
@@ -176,7 +285,7 @@ mod tests {
     fn malformed_messages_are_refused() {
         let verifier = || Verifier::parse(&verifier_for("x")).unwrap();
         for bad in ["", "n", "n,,", "p=tls-unique,,n=,r=a", "n,,n=,r="] {
-            assert!(Exchange::start(bad, verifier()).is_err(), "{bad}");
+            assert!(Exchange::start(bad, verifier(), Binding::None).is_err(), "{bad}");
         }
     }
 }

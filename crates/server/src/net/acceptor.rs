@@ -2,28 +2,30 @@
 //!
 //! Where there is no place, or no descriptor, it pauses: what is not accepted waits in the kernel's queue.
 
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::half_open::{Admission, Pass};
 use crate::net::inbox::{Inbox, Message};
 use crate::shared::Shared;
+use crate::socket::{Listener, Stream};
 
 /// How often the acceptor looks whether it should stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 /// Pause after a failed accept (no file descriptors left): others get a chance to close some.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// Under this address clients of this machine count that have none.
+const UNIX: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// A failure that lasts is told so often.
 const FAILURE_TOLD_EVERY: Duration = Duration::from_secs(60);
 
 pub struct Acceptor {
-    listener: Arc<TcpListener>,
+    listeners: Arc<Vec<Listener>>,
     workers: Vec<Arc<Inbox>>,
     stop: Arc<AtomicBool>,
     shared: Arc<Shared>,
@@ -33,13 +35,13 @@ pub struct Acceptor {
 
 impl Acceptor {
     pub fn new(
-        listener: Arc<TcpListener>,
+        listeners: Arc<Vec<Listener>>,
         workers: Vec<Arc<Inbox>>,
         stop: Arc<AtomicBool>,
         shared: Arc<Shared>,
     ) -> Acceptor {
         Acceptor {
-            listener,
+            listeners,
             workers,
             stop,
             shared,
@@ -53,10 +55,17 @@ impl Acceptor {
             tv_sec: 0,
             tv_nsec: STOP_CHECK.as_nanos() as i64,
         };
+        let listeners = self.listeners.clone();
         while !self.stopped() {
-            let mut ready = [PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN)];
+            let mut ready: Vec<PollFd<'_>> = (listeners.iter())
+                .map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN))
+                .collect();
             if matches!(rustix::event::poll(&mut ready, Some(&stop_check)), Ok(n) if n > 0) {
-                self.accept();
+                listeners.iter().for_each(|listener| self.accept(listener));
+            }
+            // Files are read here, where nobody's statement waits for them.
+            if self.shared.database.take_reload() {
+                self.shared.reload();
             }
         }
     }
@@ -65,18 +74,16 @@ impl Acceptor {
         self.stop.load(Ordering::Acquire)
     }
 
-    fn accept(&mut self) {
-        match self.listener.accept() {
-            Ok((stream, address)) => {
+    fn accept(&mut self, listener: &Listener) {
+        match listener.accept() {
+            Ok(accepted) => {
                 if self.failing.take().is_some() {
                     eprintln!("mote: connections are accepted again");
                 }
-                // What fails here is a client that has gone already.
-                if stream.set_nonblocking(true).is_ok()
-                    && stream.set_nodelay(true).is_ok()
-                    && let Some(pass) = self.admit(address.ip())
+                if let Some((stream, address)) = accepted
+                    && let Some(pass) = self.admit(address.map_or(UNIX, |address| address.ip()))
                 {
-                    self.hand_over(TcpStream::from_std(stream), pass);
+                    self.hand_over(stream, pass);
                 }
             }
             Err(error)
@@ -114,7 +121,7 @@ impl Acceptor {
         None
     }
 
-    fn hand_over(&self, stream: TcpStream, pass: Pass) {
+    fn hand_over(&self, stream: Stream, pass: Pass) {
         let least = self
             .workers
             .iter()

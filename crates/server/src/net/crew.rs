@@ -194,7 +194,7 @@ impl Crew {
                         Ran::Suspended(
                             fiber,
                             Suspend {
-                                reason: Reason::Yield(interruption),
+                                reason: Reason::Yield(interruption) | Reason::Aside(interruption),
                                 ..
                             },
                         ) => {

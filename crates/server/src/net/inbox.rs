@@ -6,19 +6,19 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use mio::net::TcpStream;
 use mote_catalog::database::Database;
 use mote_engine::{HorizonListener, Horizons};
 use parking_lot::Mutex;
 
 use super::fiber::Ran;
 use crate::half_open::Pass;
+use crate::socket::Stream;
 use crate::waker::{Place, Resume};
 
 /// What is left for a worker.
 pub enum Message {
     /// A connection to take over, and its place among those that have not authenticated.
-    Connection(TcpStream, Pass),
+    Connection(Stream, Pass),
     /// Run this session if it is suspended: something it may wait for has happened.
     Resume(Place),
     /// A connection that ran on another thread is suspended or has nothing more to do.

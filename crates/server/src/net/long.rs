@@ -117,7 +117,7 @@ impl LongStatements {
                 Ran::Suspended(
                     fiber,
                     Suspend {
-                        reason: Reason::Yield(_),
+                        reason: Reason::Yield(_) | Reason::Aside(_),
                         ..
                     },
                 ) => {

@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use mote_common::Lsn;
 
@@ -25,8 +24,10 @@ use super::fiber::{Fiber, Ran};
 use super::long::{Long, LongStatements};
 use crate::connection::{Connection, Served};
 use crate::half_open::Pass;
+use crate::interruption::Interruption;
 use crate::net::inbox::{Inbox, Message};
 use crate::shared::Shared;
+use crate::socket::Stream;
 use crate::suspension::{Reason, Suspend};
 use crate::waker::{Place, SessionWaker};
 
@@ -244,7 +245,7 @@ impl Worker {
         }
     }
 
-    fn adopt(&mut self, mut stream: TcpStream, pass: Pass) {
+    fn adopt(&mut self, mut stream: Stream, pass: Pass) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
@@ -324,17 +325,11 @@ impl Worker {
             Reason::Yield(interruption) => {
                 slot.slices += 1;
                 if slot.slices > SLICES_HERE {
-                    // Its slot stays `Running`.
-                    let inbox = self.inbox.clone();
-                    return self.long.push(Long {
-                        fiber,
-                        place,
-                        inbox,
-                        interruption,
-                    });
+                    return self.send_aside(place, fiber, interruption);
                 }
                 self.background.push_back(place);
             }
+            Reason::Aside(interruption) => return self.send_aside(place, fiber, interruption),
             Reason::End => {
                 slot.slices = 0;
                 self.ready.push_back(place);
@@ -342,6 +337,16 @@ impl Worker {
         }
         slot.tenant = Tenant::Suspended(fiber);
         self.await_events(place, suspend.gate, suspend.deadline_ns);
+    }
+
+    /// Among the long statements. The slot stays `Running`.
+    fn send_aside(&self, place: Place, fiber: Fiber, interruption: Arc<Interruption>) {
+        self.long.push(Long {
+            fiber,
+            place,
+            inbox: self.inbox.clone(),
+            interruption,
+        });
     }
 
     fn returned(&mut self, place: Place, connection: Box<Connection>) {

@@ -32,10 +32,24 @@ pub fn authentication_ok(out: &mut Vec<u8>) {
     message(out, b'R', |out| out.extend_from_slice(&0u32.to_be_bytes()));
 }
 
-/// Offers SASL with one mechanism.
-pub fn authentication_sasl(out: &mut Vec<u8>) {
+pub fn authentication_cleartext_password(out: &mut Vec<u8>) {
+    message(out, b'R', |out| out.extend_from_slice(&3u32.to_be_bytes()));
+}
+
+pub fn authentication_md5_password(out: &mut Vec<u8>, salt: [u8; 4]) {
+    message(out, b'R', |out| {
+        out.extend_from_slice(&5u32.to_be_bytes());
+        out.extend_from_slice(&salt);
+    });
+}
+
+/// Offers SASL: SCRAM, and before it SCRAM bound to the channel where there is one.
+pub fn authentication_sasl(out: &mut Vec<u8>, may_bind: bool) {
     message(out, b'R', |out| {
         out.extend_from_slice(&10u32.to_be_bytes());
+        if may_bind {
+            out.extend_from_slice(b"SCRAM-SHA-256-PLUS\0");
+        }
         out.extend_from_slice(b"SCRAM-SHA-256\0\0");
     });
 }

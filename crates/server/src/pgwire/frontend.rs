@@ -71,6 +71,12 @@ impl ReadBuffer {
         Ok((unread.len() >= end).then_some((head[0], 5..end)))
     }
 
+    /// Terminate (`X`) where a start-up packet should be: the client has thought better of it. Read as a length it would be
+    /// far too long for one.
+    pub fn is_good_bye(&self) -> bool {
+        self.unread() == [b'X', 0, 0, 0, 4]
+    }
+
     /// The first complete start-up packet: its body's place in `unread`.
     pub fn peek_startup(&self) -> SqlResult<Option<std::ops::Range<usize>>> {
         let unread = self.unread();

@@ -269,7 +269,7 @@ impl Binder<'_> {
         let kind = if recursive {
             ItemKind::WorkTable(number)
         } else {
-            ItemKind::Cte(number)
+            ItemKind::Cte(number, Vec::new())
         };
         let shown: Name = alias.map_or_else(|| name.name.clone(), |alias| alias.name.clone());
         let item = self.add_item(shown.clone(), kind, columns)?;

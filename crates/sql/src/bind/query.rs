@@ -17,7 +17,7 @@ use crate::access::{Command, Dependency, RelationAccess};
 use crate::catalog::Relation;
 use crate::catalog::inheritance::Expansion;
 use crate::clause::{FiredTrigger, LockStrength, LockWait, SetOperationKind};
-use crate::expr::{AggregateCall, Expr, SortKey, WindowCall};
+use crate::expr::{AggregateCall, ExecParameterId, Expr, SortKey, WindowCall};
 use crate::expr::{aggregate_call_exprs, window_call_exprs};
 use crate::routine::Routine;
 use mote_grammar::ast::{Location, Name};
@@ -74,7 +74,9 @@ pub enum ItemKind {
     /// Taken (left `None`) by the optimiser.
     Subquery(Option<Box<BoundQuery>>),
     Function(Box<FunctionItem>),
-    Cte(u16),
+    /// A WITH query, and what it reads of the queries around the one it belongs to: found by the optimiser, which gives each
+    /// value a parameter.
+    Cte(u16, Vec<(ExecParameterId, Expr)>),
     WorkTable(u16),
     /// Rows that a query level computes: groups, windows, sets, set operations, VALUES.
     Computed,
@@ -93,6 +95,8 @@ pub struct BoundCte {
     pub references: u32,
     /// MATERIALIZED or NOT MATERIALIZED, where written.
     pub materialized: Option<bool>,
+    /// The WITH queries that stand inside of it: from the next number on to this one, which is none of them.
+    pub inner_end: u16,
 }
 
 pub enum BoundCteStatement {
@@ -471,7 +475,8 @@ pub fn visit_item(
             }
             visit_called(&called, items, subqueries, visit);
         }
-        ItemKind::Relation(_) | ItemKind::Cte(_) | ItemKind::WorkTable(_) | ItemKind::Computed => {}
+        ItemKind::Cte(_, outer) => outer.iter_mut().for_each(|(_, expr)| visit(expr)),
+        ItemKind::Relation(_) | ItemKind::WorkTable(_) | ItemKind::Computed => {}
     }
 }
 

@@ -44,7 +44,7 @@ impl Binder<'_> {
                 }
                 match &self.items[*relation as usize].kind {
                     ItemKind::Subquery(Some(query)) => self.record_of_target(query, *column),
-                    ItemKind::Cte(number) => match &self.ctes[*number as usize].statement {
+                    ItemKind::Cte(number, _) => match &self.ctes[*number as usize].statement {
                         BoundCteStatement::Query(Some(query)) => self.record_of_target(query, *column),
                         _ => None,
                     },

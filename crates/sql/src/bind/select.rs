@@ -534,7 +534,7 @@ impl Binder<'_> {
                 result
             }
             ItemKind::Function(_) if named => Err(not_applicable(word, "a function")),
-            ItemKind::Cte(_) | ItemKind::WorkTable(_) if named => Err(not_applicable(word, "a WITH query")),
+            ItemKind::Cte(..) | ItemKind::WorkTable(_) if named => Err(not_applicable(word, "a WITH query")),
             _ => Ok(()),
         }
     }

@@ -45,6 +45,7 @@ impl Binder<'_> {
             statement: BoundCteStatement::Pending,
             references: 0,
             materialized,
+            inner_end: 0,
         });
         let (statement, columns) = match &table.statement {
             Statement::Query(query) if recursive && is_recursive(query, &table.name) => {
@@ -71,8 +72,10 @@ impl Binder<'_> {
                 (BoundCteStatement::Modify(Some(Box::new(bound))), columns)
             }
         };
+        let inner_end = self.ctes.len() as u16;
         let cte = &mut self.ctes[number as usize];
         cte.statement = statement;
+        cte.inner_end = inner_end;
         cte.columns = columns;
         Ok(number)
     }

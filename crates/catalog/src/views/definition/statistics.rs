@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{activity, nodes};
+use crate::views::rows::{access, activity, nodes};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -75,9 +75,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(12232, "pg_stat_slru",
         "name:text blks_zeroed:int8 blks_hit:int8 blks_read:int8 blks_written:int8 blks_exists:int8 \
          flushes:int8 truncates:int8 stats_reset:timestamptz"),
-    empty(12249, "pg_stat_ssl",
+    filled(12249, "pg_stat_ssl",
         "pid:int4 ssl:bool version:text cipher:text bits:int4 client_dn:text client_serial:numeric \
-         issuer_dn:text"),
+         issuer_dn:text", access::encryption),
     empty(12244, "pg_stat_subscription",
         "subid:oid subname:name pid:int4 relid:oid received_lsn:pg_lsn last_msg_send_time:timestamptz \
          last_msg_receipt_time:timestamptz latest_end_lsn:pg_lsn latest_end_time:timestamptz"),

@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{activity, cluster, listings, nodes, objects, settings};
+use crate::views::rows::{access, activity, cluster, listings, nodes, objects, settings};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -21,9 +21,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(12110, "pg_file_settings",
         "sourcefile:text sourceline:int4 seqno:int4 name:text setting:text applied:bool error:text"),
     filled(12010, "pg_group", "groname:name grosysid:oid grolist:_oid", cluster::groups),
-    empty(12114, "pg_hba_file_rules",
+    filled(12114, "pg_hba_file_rules",
         "line_number:int4 type:text database:_text user_name:_text address:text netmask:text auth_method:text \
-         options:_text error:text"),
+         options:_text error:text", access::rules),
     empty(12118, "pg_ident_file_mappings",
         "line_number:int4 map_name:text sys_name:text pg_username:text error:text"),
     filled(12043, "pg_indexes",

@@ -88,7 +88,8 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
             .client
             .map_or(NULL, |client| Address::of_host(client.ip()).to_datum()),
         NULL,
-        doing.client.map(|client| client.port() as i32),
+        // PostgreSQL's number for a Unix socket.
+        doing.client.map_or(-1, |client| i32::from(client.port())),
         at((doing.backend_start_us != 0).then_some(doing.backend_start_us)),
         at(doing.transaction_start_us),
         at(doing.query_start_us),

@@ -151,13 +151,24 @@ impl Planner<'_> {
                     ordered: false,
                 })
             }
-            ItemKind::Cte(number) => {
-                let number = *number;
+            ItemKind::Cte(number, arguments) => {
+                let (number, arguments) = (*number, arguments.clone());
                 let cte = self.cte_number(number)?;
+                // Planned only now, and it reads what this level was not asked for.
+                if let ItemKind::Cte(_, outer) = &self.items[item as usize].kind
+                    && outer.len() != arguments.len()
+                {
+                    return Err(SqlError::unsupported("WITH query that refers to an outer query"));
+                }
                 let columns = (0..width as u16).collect();
                 let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
                 let filter = self.conjunction(conditions, &layout)?;
-                let node = Node::CteScan { cte, columns, filter };
+                let node = Node::CteScan {
+                    cte,
+                    arguments,
+                    columns,
+                    filter,
+                };
                 let rows = (1000.0 * part).max(1.0);
                 Ok(Joined {
                     node,

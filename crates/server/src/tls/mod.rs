@@ -1,0 +1,16 @@
+//! TLS: who the server is, and records between a socket and a connection's buffers.
+//!
+//! `context`: certificate and key, read from files and read again on request; `channel`: one connection's encryption;
+//! `certificate`: what we need to know of an X.509 certificate: names, serial number, hash for channel binding; `der`: the
+//! encoding that certificates are written in.
+//!
+//! Promises: no protocol below 1.2; no renegotiation, no tickets, no early data; a handshake's arithmetic runs beside the
+//! event loops (docs/design/0028). Leaves out: who may connect (`auth`).
+
+mod certificate;
+mod channel;
+mod context;
+mod der;
+
+pub use channel::{Broken, Channel};
+pub use context::{TlsContext, TlsError, TlsFiles};
