@@ -452,6 +452,9 @@ impl Connection {
     /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.
     fn hand_over(&mut self) -> SqlResult<()> {
         let hub = self.hub()?;
+        if !self.wire.is_plain_tcp() {
+            return Err(SqlError::unsupported("replication over TLS or a Unix socket"));
+        }
         if !self.wire.input.unread().is_empty() {
             return Err(
                 protocol_violation("received data before the answer to START_REPLICATION")

@@ -293,6 +293,11 @@ impl Wire {
 
 /// TLS.
 impl Wire {
+    /// Whether what is written to the socket is what the client reads.
+    pub fn is_plain_tcp(&self) -> bool {
+        self.channel.is_none() && !self.stream.is_unix()
+    }
+
     /// From here on everything is encrypted, beginning with the handshake. What was said before has left.
     pub fn encrypt(&mut self, channel: Channel) {
         self.channel = Some(Box::new(channel));

@@ -10,7 +10,8 @@ pub mod user;
 
 pub use builtin::BUILTIN_TYPES;
 pub use names::{
-    format_type, interval_mask, parse_type, type_by_name, typmod_from_args, typmod_out, unsupported_type_name,
+    format_type, interval_mask, parse_type, truncate_name, type_by_name, typmod_from_args, typmod_out,
+    unsupported_type_name,
 };
 
 use crate::oid::{self, Oid};

@@ -335,3 +335,9 @@ fn fold(text: &str) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+/// Names hold 63 bytes; what is longer is cut at a character's border.
+pub fn truncate_name(text: &str) -> &str {
+    const NAME_BYTES_MAX: usize = 63;
+    &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
+}

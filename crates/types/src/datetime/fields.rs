@@ -4,8 +4,8 @@ use super::civil::{self, Civil, civil_from_days, days_from_civil, split_timestam
 use super::*;
 use super::{date_to_timestamp, timestamp_to_timestamptz};
 use crate::catalog::ColumnType;
+use crate::catalog::truncate_name;
 use crate::datum::{Datum, Interval};
-use crate::format::text::truncate_name;
 use crate::numeric::Numeric;
 use crate::oid;
 use mote_common::error::state;

@@ -1,6 +1,7 @@
 //! Text input and output of every type.
 
 use super::{array, bytea, float, invalid_syntax, out_of_range, trim_blanks};
+use crate::catalog::truncate_name;
 use crate::catalog::user::{is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
 use crate::datetime;
@@ -409,10 +410,4 @@ pub fn parse_uuid(text: &str) -> SqlResult<[u8; 16]> {
         (at == bytes.len()).then_some(value)
     };
     parse().ok_or_else(|| invalid_syntax("uuid", text))
-}
-
-/// Names hold 63 bytes; what is longer is cut at a character's border.
-pub fn truncate_name(text: &str) -> &str {
-    const NAME_BYTES_MAX: usize = 63;
-    &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
 }
