@@ -351,7 +351,9 @@ impl Session {
         let indexes = table.indexes();
         let index = indexes
             .iter()
-            .find(|index| !index.unique && !index.key_program.has_expressions())
+            .find(|index| {
+                !index.unique && index.definition.method.is_exact() && !index.key_program.has_expressions()
+            })
             .ok_or("the group's index is gone")?;
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         index.key_program.columns()[0].append(KeyValue::Signed(group), &mut key);

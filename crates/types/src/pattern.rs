@@ -370,7 +370,9 @@ mod tests {
 
     #[test]
     fn refuses_dangling_escapes() {
-        let error = LikePattern::new("abc\\", Escape::default()).unwrap_err();
+        // As in PostgreSQL, where a comparison gets as far as the end of the pattern.
+        assert!(!like("abc", "abc\\", Escape::default()).unwrap());
+        let error = like("abcd", "abc\\", Escape::default()).unwrap_err();
         assert_eq!(error.message(), "LIKE pattern must not end with escape character");
         assert!(Escape::parse("ab").is_err());
     }

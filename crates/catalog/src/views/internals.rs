@@ -336,6 +336,8 @@ const FOLDINGS: &[Folding] = &[
     folding(3527, 3524, (0, false, 'r'), 3518, 3500, None),
     folding(3538, 3535, (3536, false, 'r'), 0, 2281, None),
     folding(3545, 3543, (3544, false, 'r'), 0, 2281, None),
+    folding(3564, 3562, (0, false, 'r'), 1205, 869, None),
+    folding(3565, 3563, (0, false, 'r'), 1203, 869, None),
     folding(3972, 3970, (3973, true, 's'), 0, 2281, None),
     folding(3974, 3970, (3975, false, 's'), 0, 2281, None),
     folding(3976, 3970, (3977, false, 's'), 0, 2281, None),

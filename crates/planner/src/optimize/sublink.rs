@@ -293,7 +293,10 @@ impl Planner<'_> {
         let inner = items_of(&select.from);
         let mut elsewhere = inner.is_empty();
         for tree in &mut select.from {
-            tree.for_each_expr_mut(&mut |expr| elsewhere |= reads_outer(expr));
+            // Sub-queries in them count, too.
+            tree.for_each_expr_mut(&mut |expr| {
+                elsewhere |= self.items_read(expr).iter().any(|read| outer.contains(read));
+            });
         }
         for item in &inner {
             elsewhere |= self

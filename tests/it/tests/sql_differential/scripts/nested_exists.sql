@@ -36,3 +36,18 @@ select count(*), count(b.id) from a left join b on b.id = a.id where exists (sel
 update a set w = 9 where exists (select from b where b.id = a.id and not exists (select from c where c.id = b.id));
 delete from a where v in (select b.v from b where b.id = a.id) and not exists (select from c where c.id = a.id);
 select count(*), sum(id), sum(w) from a;
+
+-- A sub-query in the ON of an EXISTS reads two levels out: the EXISTS stays a sub-query.
+create table exists_around (x int, y text);
+create table exists_inside (c int);
+create table exists_aside (k int, v text);
+insert into exists_around values (1, 'a'), (5, 'b'), (null, 'c');
+insert into exists_inside values (1), (3);
+insert into exists_aside values (1, 'a'), (2, 'b');
+select s0.x from exists_around s0 where exists (select 1 from exists_inside r left join exists_aside a
+  on exists (select s0.y from exists_aside limit 45) where s0.x <= r.c) order by 1;
+select s0.x from exists_around s0 where exists (select 1 from exists_inside r join exists_aside a
+  on a.k in (select k from exists_aside where v = s0.y) where s0.x <= r.c or s0.x is null) order by 1;
+select s0.x from exists_around s0 where not exists (select 1 from exists_inside r join exists_aside a
+  on exists (select 1 from exists_aside b where b.v = s0.y and b.k = a.k) where s0.x <= r.c) order by 1;
+drop table exists_around, exists_inside, exists_aside;
