@@ -49,6 +49,8 @@ need postgresql-15 -- pgbench --version
 need postgresql-15 -- postgres15_server
 need default-jdk-headless -- command -v javac
 need maven -- command -v mvn
+# Certificates for the tests of TLS, and a client that can be told which protocol to offer.
+need openssl -- openssl version
 # A full disk is tested on a small tmpfs. Without root that is impossible: say so, or the test fails.
 if [ "$(id -u)" -ne 0 ] && [ -z "${MOTE_IT_NO_MOUNT:-}" ]; then
     echo "mote: not root: the test of a full disk cannot mount; run as root or set MOTE_IT_NO_MOUNT=1" >&2
