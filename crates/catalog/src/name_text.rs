@@ -22,3 +22,70 @@ pub fn split_name(text: &str) -> (Option<String>, String) {
     let name = parts.pop().unwrap_or_default();
     (parts.pop(), name)
 }
+
+/// Is it a name, or several with points between them, as PostgreSQL's SplitIdentifierString wants it: each quoted, or not
+/// empty and without blanks?
+pub fn is_name(text: &str) -> bool {
+    let mut rest = text.trim_matches(is_blank);
+    loop {
+        let length = match rest.strip_prefix('"') {
+            Some(quoted) => match closing_quote(quoted) {
+                Some(end) => end + 2,
+                None => return false,
+            },
+            None => rest.find(|c: char| c == '.' || is_blank(c)).unwrap_or(rest.len()),
+        };
+        if length == 0 {
+            return false;
+        }
+        rest = rest[length..].trim_start_matches(is_blank);
+        match rest.strip_prefix('.') {
+            Some(next) => rest = next.trim_start_matches(is_blank),
+            None => return rest.is_empty(),
+        }
+    }
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0c')
+}
+
+/// Where the quote is that ends a name; two in a row stand for one.
+fn closing_quote(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b'"', Some(b'"')) => at += 2,
+            (b'"', _) => return Some(at),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_other_texts() {
+        for name in [
+            "a",
+            " a ",
+            "a.b",
+            "a . b",
+            "\"a b\".c",
+            "\"a\"\"b\"",
+            "%s",
+            "a\u{e9}",
+            "a$1.b.c",
+            "\"\"",
+        ] {
+            assert!(is_name(name), "{name}");
+        }
+        for other in ["", " ", "a b", "a..b", ".a", "a.", "\"a", "%s %1$I %%", "\"a\" b"] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
+}

@@ -71,11 +71,11 @@ fn words(text: &str) -> impl Iterator<Item = &[u8]> {
     pieces.filter(|piece| !piece.is_empty())
 }
 
-/// FNV-1a.
+/// FNV-1a of the word in lower case: a text may write `Numbers` where it means `numbers`.
 fn hash(word: &[u8]) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325u64;
     word.iter().fold(start, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
@@ -89,6 +89,7 @@ mod tests {
         for word in words("My Séq").chain(words("f$1")).chain(words("a_b")) {
             assert!(in_text.contains(&word));
         }
+        assert_eq!(hash(b"numbers"), hash(b"Numbers"));
         assert_eq!(words("+ -").count(), 0);
     }
 }

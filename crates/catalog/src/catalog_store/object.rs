@@ -248,6 +248,7 @@ impl Object for StoredRelation {
         self.depends_on.iter().for_each(|&read| each(Oid(read)));
         for column in &self.columns {
             uses_type(column.type_oid, each);
+            each(Oid(column.domain.unwrap_or_default()));
             each(Oid(column.owned_sequence.unwrap_or_default()));
         }
         for constraint in &self.constraints {
@@ -385,5 +386,16 @@ impl Object for StoredUserType {
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
         each(Oid(self.schema));
+        if let Some(domain) = &self.domain {
+            uses_type(domain.type_oid, each);
+            each(Oid(domain.of));
+        }
+    }
+
+    fn texts(&self, each: &mut dyn FnMut(&str)) {
+        if let Some(domain) = &self.domain {
+            domain.default.iter().for_each(|text| each(text));
+            domain.checks.iter().for_each(|check| each(&check.expression));
+        }
     }
 }

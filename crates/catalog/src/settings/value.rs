@@ -165,10 +165,6 @@ fn integer_in(name: &str, value: &str, (low, high): (i64, i64), unit: &'static s
 
 fn real_in(name: &str, value: &str, (low, high): (f64, f64), unit: &'static str) -> SqlResult<String> {
     let number = number(value, unit).map_err(|hint| with_hint(invalid(name, value), hint))?;
-    // Out of the range of all numbers, as a number of too many digits is.
-    if number.is_infinite() {
-        return Err(invalid(name, value));
-    }
     if (low..=high).contains(&number) {
         return Ok(show_real(number, unit));
     }
@@ -257,11 +253,18 @@ fn number(value: &str, unit: &str) -> Result<f64, Option<&'static str>> {
             (number as f64, digits[end..].trim())
         }
         None => {
-            let end = match value.to_ascii_lowercase().as_str() {
-                "infinity" | "inf" | "-infinity" | "-inf" => value.len(),
-                _ => decimal_length(value),
+            let named = ["infinity", "inf", "-infinity", "-inf"];
+            let is_named = named.iter().any(|word| value.eq_ignore_ascii_case(word));
+            let end = if is_named {
+                value.len()
+            } else {
+                decimal_length(value)
             };
             let number: f64 = value[..end].parse().map_err(|_| None)?;
+            // Digits beyond all doubles.
+            if number.is_infinite() && !is_named {
+                return Err(None);
+            }
             (number, value[end..].trim())
         }
     };

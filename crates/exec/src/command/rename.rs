@@ -119,10 +119,10 @@ fn rename_relation(
     let schema_name = schema_name(relation.schema, context);
     let old = sequence::constant(&relation, context);
     view::follow_rename(&relation, &schema_name, new_name, context)?;
-    relation.name = new_name.to_string();
+    let old_name = std::mem::replace(&mut relation.name, new_name.to_string());
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {
-        refresh_defaults(&relation, &old, context)?;
+        refresh_defaults(&relation, &old_name, &old, context)?;
     }
     Ok(())
 }
@@ -136,16 +136,18 @@ fn schema_name(oid: u32, context: &StatementContext<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// Defaults name their sequences: those that name this one, which was `old` until now, are written anew.
+/// Defaults name their sequences: those that name this one are written anew. Until now it had the name `old_name`, and
+/// was written as `old`.
 fn refresh_defaults(
     relation: &StoredRelation,
+    old_name: &str,
     old: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let new = sequence::constant(relation, context);
     let names_it = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(old));
     let catalog = context.session.catalog.current();
-    let naming = catalog.naming(&relation.name);
+    let naming = catalog.naming(old_name);
     let tables: Vec<StoredRelation> = naming
         .iter()
         .filter_map(|&oid| catalog.relation(oid))
@@ -432,7 +434,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
             write::put(StoredObject::Relation(current), context)?;
         }
         if relation.kind == StoredKind::Sequence {
-            refresh_defaults(relation, old, context)?;
+            refresh_defaults(relation, &relation.name, old, context)?;
         }
     }
     Ok(())
@@ -639,7 +641,7 @@ fn move_to(
     relation.schema = schema_oid.0;
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {
-        refresh_defaults(&relation, &old, context)?;
+        refresh_defaults(&relation, &relation.name, &old, context)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid
 use super::Expression;
 use crate::runtime::Runtime;
 use mote_catalog::catalog_store::SessionCatalog;
-use mote_catalog::name_text::split_name;
+use mote_catalog::name_text::{is_name, split_name};
 use mote_catalog::routine_text;
 use mote_catalog::views::{Facts, Reader, names};
 
@@ -141,6 +141,9 @@ pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResul
     if ty == oid::REGTYPE {
         return regtype_input(text, &runtime.session().catalog);
     }
+    if ty == oid::REGCLASS && !is_name(text) {
+        return Err(SqlError::new(state::INVALID_NAME, "invalid name syntax"));
+    }
     let found = reg_lookup(runtime, text, ty);
     found.ok_or_else(|| {
         let (code, kind) = match ty {
@@ -161,9 +164,6 @@ pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResul
 /// The error for a name in which no relation is found, which shows how it was read.
 fn no_relation(catalog: &SessionCatalog, text: &str) -> SqlError {
     let (schema, name) = split_name(text);
-    if name.is_empty() {
-        return SqlError::new(state::INVALID_NAME, "invalid name syntax");
-    }
     let Some(schema) = schema else {
         let message = format!("relation \"{name}\" does not exist");
         return SqlError::new(state::UNDEFINED_TABLE, message);

@@ -274,11 +274,8 @@ fn wider(left: Oid, right: Oid) -> Option<Oid> {
     match (forth, back) {
         (true, false) => Some(right),
         (false, true) => Some(left),
-        (true, true) => Some(if is_preferred(right) && !is_preferred(left) {
-            right
-        } else {
-            left
-        }),
+        // As in `common_type`: the first one stays where each becomes the other.
+        (true, true) => Some(left),
         (false, false) => None,
     }
 }

@@ -113,6 +113,8 @@ const FOUND_PERCENT: [Option<(f64, &str)>; 7] = [
 ];
 /// A smaller sample says nothing about a share.
 const SAMPLE_MIN: u64 = 1_000;
+/// The shares are those of a population as it was loaded: a few inserts and deletes move those of a smaller one.
+const POPULATION_MIN: i32 = 10_000;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Tatp {
@@ -202,7 +204,7 @@ impl Workload for Tatp {
                 unit: "%",
                 sample,
                 pass: (low..=high).contains(&value),
-                judged: sample >= SAMPLE_MIN,
+                judged: sample >= SAMPLE_MIN && self.subscribers >= POPULATION_MIN,
             })
         });
         judged.collect()
