@@ -575,7 +575,7 @@ fn wrong_arguments_are_explained() {
         (&["--memory", "lots"], "size"),
         (&["--memory", "1kB"], "64MB"),
         (&["--max-connections", "many"], "max-connections"),
-        (&["--auth", "md5"], "trust"),
+        (&["--auth", "ident"], "trust"),
         (&["--password-file", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--no-such-option"], "--no-such-option"),
     ] {
