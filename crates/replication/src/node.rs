@@ -19,13 +19,24 @@ const MARK_BYTES: usize = 28;
 
 /// The directory's number; `draw` makes that of a new one.
 pub fn number(disk: &dyn Disk, system_id: u64, draw: impl FnOnce() -> u64) -> io::Result<NodeId> {
-    if let Some(bytes) = small_file::read(disk, system_id, NUMBER)? {
-        let bytes = bytes.try_into().map_err(|_| malformed(NUMBER))?;
-        return Ok(NodeId(u64::from_le_bytes(bytes)));
+    if let Some(number) = noted_number(disk, system_id)? {
+        return Ok(number);
     }
-    let number = draw();
-    small_file::write(disk, system_id, NUMBER, &number.to_le_bytes())?;
-    Ok(NodeId(number))
+    let number = NodeId(draw());
+    note_number(disk, system_id, number)?;
+    Ok(number)
+}
+
+fn noted_number(disk: &dyn Disk, system_id: u64) -> io::Result<Option<NodeId>> {
+    let Some(bytes) = small_file::read(disk, system_id, NUMBER)? else {
+        return Ok(None);
+    };
+    let bytes = bytes.try_into().map_err(|_| malformed(NUMBER))?;
+    Ok(Some(NodeId(u64::from_le_bytes(bytes))))
+}
+
+fn note_number(disk: &dyn Disk, system_id: u64, number: NodeId) -> io::Result<()> {
+    small_file::write(disk, system_id, NUMBER, &number.0.to_le_bytes())
 }
 
 /// The terms of the log, as far as anybody has noted them.
@@ -43,6 +54,59 @@ pub fn terms(disk: &dyn Disk, system_id: u64) -> io::Result<History> {
 pub fn note_terms(disk: &dyn Disk, system_id: u64, history: &History) -> io::Result<()> {
     let bytes: Vec<u8> = history.marks().iter().flat_map(encode).collect();
     small_file::write(disk, system_id, TERMS, &bytes)
+}
+
+/// A primary's number and the terms of its log. The disk must know them before a follower hears of them, and not sooner:
+/// a server begins on a full disk too.
+pub struct Identity {
+    id: NodeId,
+    history: History,
+    id_noted: bool,
+    history_noted: bool,
+}
+
+impl Identity {
+    /// What the directory says, and what it does not say yet: a number from `draw`, the term that `began` last.
+    pub fn read(
+        disk: &dyn Disk,
+        system_id: u64,
+        began: TermMark,
+        draw: impl FnOnce() -> u64,
+    ) -> io::Result<Identity> {
+        let noted = noted_number(disk, system_id)?;
+        let mut history = terms(disk, system_id)?;
+        let history_noted = history.last_term() >= began.term;
+        if !history_noted {
+            history.begin(began);
+        }
+        Ok(Identity {
+            id: noted.unwrap_or_else(|| NodeId(draw())),
+            history,
+            id_noted: noted.is_some(),
+            history_noted,
+        })
+    }
+
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The disk knows all of it when this returns.
+    pub fn note(&mut self, disk: &dyn Disk, system_id: u64) -> io::Result<()> {
+        if !self.id_noted {
+            note_number(disk, system_id, self.id)?;
+            self.id_noted = true;
+        }
+        if !self.history_noted {
+            note_terms(disk, system_id, &self.history)?;
+            self.history_noted = true;
+        }
+        Ok(())
+    }
 }
 
 /// Does this directory hold another node's log? It must not be written to by a primary before it is promoted.
@@ -85,6 +149,27 @@ fn malformed(name: &str) -> io::Error {
 mod tests {
     use super::*;
     use mote_common::env::sim::{SimDisk, env};
+
+    #[test]
+    fn a_primary_is_noted_when_it_is_asked_to_and_says_the_same_before() {
+        let disk = SimDisk::new(4);
+        let world = env(&disk, 1).0;
+        let began = TermMark {
+            term: 2,
+            start: Lsn(4096),
+            previous_end: Lsn(4000),
+            nonce: 9,
+        };
+        let read = |draw: u64| Identity::read(&*world.disk, 7, began, || draw).expect("the disk works");
+        let mut first = read(42);
+        assert_eq!((first.id(), first.history().last_term()), (NodeId(42), 2));
+        // Nothing was written: another start draws again.
+        assert_eq!(read(43).id(), NodeId(43));
+        first.note(&*world.disk, 7).expect("the disk works");
+        let again = read(44);
+        assert_eq!((again.id(), again.history()), (NodeId(42), first.history()));
+        assert!(again.id_noted && again.history_noted);
+    }
 
     #[test]
     fn a_directory_keeps_its_number_its_terms_and_its_part() {

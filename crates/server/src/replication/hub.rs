@@ -66,12 +66,8 @@ impl HubThread {
         let (log, disk) = (engine.log().clone(), engine.disk());
         let system_id = log.system_id();
         let draw = mote_common::env::real::entropy_u64;
-        let id = node::number(&*disk, system_id, draw)?;
-        let mut history = node::terms(&*disk, system_id)?;
-        if history.last_term() < log.term() {
-            history.begin(log.began());
-            node::note_terms(&*disk, system_id, &history)?;
-        }
+        let identity = node::Identity::read(&*disk, system_id, log.began(), draw)?;
+        let (id, history) = (identity.id(), identity.history().clone());
         let config = PrimaryConfig {
             system_id,
             id,
@@ -105,6 +101,7 @@ impl HubThread {
             ranges: LogRanges::new(disk, system_id, log.segment_bytes()),
             hub: hub.clone(),
             engine: engine.clone(),
+            identity,
             hold,
             held,
             poll,
@@ -187,6 +184,8 @@ impl Followers for Hub {
 struct Run {
     hub: Arc<Hub>,
     engine: Arc<Engine>,
+    /// Noted before the first follower is accepted.
+    identity: node::Identity,
     ranges: LogRanges,
     hold: LogHold,
     /// From where the hold keeps the log.
@@ -242,6 +241,11 @@ impl Run {
                 Ok(None) if now_ns < until_ns => self.pending.push((wire, until_ns)),
                 _ => wire.close(),
             }
+        }
+        if !hellos.is_empty() {
+            // Fails on a full disk: the followers lose their connections, and come again.
+            let system_id = self.engine.log().system_id();
+            self.identity.note(&*self.engine.disk(), system_id)?;
         }
         let mut primary = self.hub.primary.lock();
         // What checkpoints have let go of, and no follower needs.
