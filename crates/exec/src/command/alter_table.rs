@@ -366,6 +366,13 @@ pub(super) fn set_not_null(
 
 fn drop_not_null(column: &str, table: &mut StoredRelation) -> SqlResult<()> {
     let position = alter_column::existing(table, column)?;
+    if table.columns[position].identity_always.is_some() {
+        let message = format!(
+            "column \"{column}\" of relation \"{}\" is an identity column",
+            table.name
+        );
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
     let in_primary = table
         .indexes
         .iter()

@@ -323,15 +323,7 @@ pub(super) fn define_column(
         match &constraint.kind {
             ConstraintKind::Null | ConstraintKind::NotNull { .. } => {
                 let wanted = constraint.kind != ConstraintKind::Null;
-                if not_null.is_some_and(|known| known != wanted) {
-                    let message = format!(
-                        "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
-                        column.name, table.name
-                    );
-                    return Err(SqlError::new(state::SYNTAX_ERROR, message)
-                        .at(constraint.location.position(&context.session.statement_text)));
-                }
-                not_null = Some(wanted);
+                declare_null(&mut not_null, wanted, constraint, &column.name, table, context)?;
                 stored.not_null |= wanted;
             }
             ConstraintKind::Default(value) => {
@@ -344,6 +336,7 @@ pub(super) fn define_column(
                 let sequence = sequence::create_owned(table, &column.name, position, ty, options, context)?;
                 stored.identity_always = Some(*always);
                 stored.owned_sequence = Some(sequence.oid);
+                declare_null(&mut not_null, true, constraint, &column.name, table, context)?;
                 stored.not_null = true;
             }
             ConstraintKind::Generated {
@@ -360,6 +353,26 @@ pub(super) fn define_column(
         }
     }
     Ok(stored)
+}
+
+/// Notes what a constraint says of NULL; another one may have said the opposite.
+fn declare_null(
+    not_null: &mut Option<bool>,
+    wanted: bool,
+    constraint: &Constraint,
+    column: &str,
+    table: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if not_null.replace(wanted).is_none_or(|known| known == wanted) {
+        return Ok(());
+    }
+    let message = format!(
+        "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{}\"",
+        table.name
+    );
+    Err(SqlError::new(state::SYNTAX_ERROR, message)
+        .at(constraint.location.position(&context.session.statement_text)))
 }
 
 /// A column has at most one of: default, identity, generation expression.

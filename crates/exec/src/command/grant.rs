@@ -307,7 +307,7 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
             location: mote_grammar::ast::Location::NONE,
         };
         let role = schema::role_oid(&role, context)?;
-        require_admin(role, name, context)?;
+        require_admin(role, context)?;
         for member in &grant.grantees {
             let member = schema::role_oid(member, context)?;
             change_membership(role, member, grant.revoke, context)?;
@@ -316,17 +316,15 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
     Ok(tag)
 }
 
-fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlResult<()> {
+/// May the session's user make others members of this role?
+pub(super) fn require_admin(role: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
     let session = &*context.session;
     let catalog = session.catalog.current();
-    let is_super = catalog
-        .roles
-        .get(&role)
-        .is_some_and(|entry| entry.object.superuser);
     if session.identity().superuser {
         return Ok(());
     }
-    if is_super {
+    let entry = catalog.roles.get(&role);
+    if entry.is_some_and(|entry| entry.object.superuser) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             "must be superuser to alter superusers",
@@ -341,7 +339,10 @@ fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlRe
     }
     Err(SqlError::new(
         state::INSUFFICIENT_PRIVILEGE,
-        format!("must have admin option on role \"{name}\""),
+        format!(
+            "must have admin option on role \"{}\"",
+            entry.map_or("", |entry| &entry.object.name)
+        ),
     ))
 }
 

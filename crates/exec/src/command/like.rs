@@ -119,6 +119,13 @@ pub(super) fn add_indexes(
         let entry = schema::find_relation(new_table, context)?
             .ok_or_else(|| SqlError::internal("a table that was just made exists"))?;
         let mut table = entry.stored.clone();
+        if index.primary && table.indexes.iter().any(|index| index.primary) {
+            let message = format!(
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name
+            );
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+        }
         let moved = |position: u16| {
             let name = &source.columns[position as usize].name;
             table

@@ -61,6 +61,9 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
             return Err(denied(&format!("must be superuser to create {whom}")));
         }
     }
+    for &group in &relations.groups {
+        grant::require_admin(group, context)?;
+    }
     write::put(StoredObject::Role(role), context)?;
     for (group, member) in relations.pairs(oid) {
         grant::change_membership(group, member, false, context)?;

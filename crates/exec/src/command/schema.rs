@@ -36,6 +36,13 @@ pub(super) fn schema_for_new(
     let own = catalog.temporary_schema().map(|(_, own)| own);
     let is_own = |schema: &str| schema == PG_TEMP || Some(schema) == own;
     match name.schema.as_deref() {
+        Some(schema) if is_own(schema) && persistence == Persistence::Unlogged => {
+            return Err(SqlError::new(
+                state::INVALID_TABLE_DEFINITION,
+                "only temporary relations may be created in temporary schemas",
+            )
+            .at(name.location.position(&context.session.statement_text)));
+        }
         Some(schema) if is_own(schema) => {}
         None if persistence == Persistence::Temporary => {}
         Some(_) if persistence == Persistence::Temporary => {

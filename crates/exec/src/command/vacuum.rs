@@ -4,7 +4,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{TableLockMode, WaitPolicy};
-use mote_grammar::ast::{Name, Vacuum, VacuumTable};
+use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::session::Steps;
@@ -27,6 +27,8 @@ impl Options {
             analyze: vacuum.analyze_only,
             ..Options::default()
         };
+        let mut parallel = None;
+        let mut toast = true;
         for option in &vacuum.options {
             match (&*option.name, vacuum.analyze_only) {
                 ("verbose", _) => {
@@ -35,20 +37,42 @@ impl Options {
                 ("skip_locked", _) => options.skip_locked = flag(option)?,
                 ("analyze", false) => options.analyze = flag(option)?,
                 ("full", false) => options.full = flag(option)?,
-                ("freeze" | "disable_page_skipping" | "process_toast" | "truncate", false) => {
+                ("freeze" | "disable_page_skipping" | "truncate", false) => {
                     flag(option)?;
                 }
-                // How many processes, and whether indexes are looked at: there is nothing to do.
-                ("parallel" | "index_cleanup", false) => {}
+                ("process_toast", false) => toast = flag(option)?,
+                ("parallel", false) => parallel = Some(parallel_workers(option, text)?),
+                // Whether indexes are looked at: there is nothing to do.
+                ("index_cleanup", false) => {}
                 (_, true) => return Err(unrecognized_option("ANALYZE", option, text)),
                 (_, false) => return Err(unrecognized_option("VACUUM", option, text)),
             }
         }
+        let refused = |message: &str| Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        if options.full && parallel.is_some_and(|workers| workers > 0) {
+            return refused("VACUUM FULL cannot be performed in parallel");
+        }
+        if options.full && !toast {
+            return refused("PROCESS_TOAST required with VACUUM FULL");
+        }
         if !options.analyze && vacuum.tables.iter().any(|table| !table.columns.is_empty()) {
-            let message = "ANALYZE option must be specified when a column list is provided";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            return refused("ANALYZE option must be specified when a column list is provided");
         }
         Ok(options)
+    }
+}
+
+/// PARALLEL's processes; there is no work for them, but the option is held to its form.
+fn parallel_workers(option: &DefinitionOption, text: &str) -> SqlResult<i64> {
+    let refused = |message: &str| {
+        let error = SqlError::new(state::SYNTAX_ERROR, message);
+        Err(error.at(option.location.position(text)))
+    };
+    match option.value {
+        None => refused("parallel option requires a value between 0 and 1024"),
+        Some(OptionValue::Integer(workers @ 0..=1024)) => Ok(workers.into()),
+        Some(OptionValue::Integer(_)) => refused("parallel workers for vacuum must be between 0 and 1024"),
+        Some(_) => refused("parallel requires an integer value"),
     }
 }
 

@@ -304,7 +304,7 @@ impl Session {
         if let Some(tag) = command::run_on_session(self, statement, text, host)? {
             return Ok(tag);
         }
-        if let Some((steps, tag)) = command::steps(statement, text, self.in_block())? {
+        if let Some((steps, tag)) = command::steps(statement, text, self.in_block_or_query_of_several())? {
             self.run_steps(steps, text, host)?;
             return Ok(tag);
         }
@@ -318,7 +318,7 @@ impl Session {
         if self.state.settings.transaction.read_only && !command::allowed_read_only(statement) {
             return Err(read_only_error(command::name(statement)));
         }
-        let in_block = self.in_block();
+        let in_block = self.in_block_or_query_of_several();
         let transaction = self.transaction.as_ref().expect("ensured above");
         if takes_snapshot {
             transaction.begin_statement(Access::Write);

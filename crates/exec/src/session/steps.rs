@@ -56,7 +56,7 @@ impl Session {
         text: &Arc<str>,
         host: &mut dyn Host,
     ) -> SqlResult<()> {
-        let in_block = self.in_block();
+        let in_block = self.in_block_or_query_of_several();
         while let Some(step) = steps.queue.pop_front() {
             self.ensure_transaction()?;
             self.block.started = true;

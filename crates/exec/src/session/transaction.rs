@@ -261,6 +261,11 @@ impl Session {
         }
     }
 
+    /// Others share the statement's transaction: what must be alone in one is refused.
+    pub(crate) fn in_block_or_query_of_several(&self) -> bool {
+        self.in_block() || self.block.several
+    }
+
     pub(crate) fn in_block(&self) -> bool {
         matches!(self.block.state, BlockState::Block | BlockState::Failed)
     }

@@ -141,9 +141,7 @@ pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResul
     if ty == oid::REGTYPE {
         return regtype_input(text, &runtime.session().catalog);
     }
-    if ty == oid::REGCLASS && !is_name(text) {
-        return Err(SqlError::new(state::INVALID_NAME, "invalid name syntax"));
-    }
+    require_name(text, ty)?;
     let found = reg_lookup(runtime, text, ty);
     found.ok_or_else(|| {
         let (code, kind) = match ty {
@@ -210,6 +208,19 @@ fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
         (true, Some(array)) => Ok(array.oid),
         // There are no arrays of domains.
         (true, None) => Err(refused),
+    }
+}
+
+/// Refuses what cannot be the name of such an object: roles and schemas belong to no schema.
+pub fn require_name(text: &str, ty: Oid) -> SqlResult<()> {
+    let fits = match ty {
+        oid::REGCLASS | oid::REGPROC | oid::REGCOLLATION => is_name(text),
+        oid::REGNAMESPACE | oid::REGROLE => is_name(text) && split_name(text).0.is_none(),
+        _ => true,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(SqlError::new(state::INVALID_NAME, "invalid name syntax")),
     }
 }
 

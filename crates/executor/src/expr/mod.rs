@@ -24,7 +24,7 @@ pub mod subplan;
 
 pub use array::stack_arrays;
 pub use array_assignment::{Place, assign_places};
-pub use cast::{convert, reg_input, reg_lookup, reg_output};
+pub use cast::{convert, reg_input, reg_lookup, reg_output, require_name};
 pub use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option};
 pub use fold::FOLDER;

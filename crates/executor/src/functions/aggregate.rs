@@ -313,6 +313,7 @@ impl Aggregate {
                             _ => json,
                         }
                     }
+                    Aggregate::ArrayAgg if types[0].is_array() => subarray(&arguments[0])?,
                     _ => arguments[0].try_clone()?,
                 };
                 work::push(list, value)?;
@@ -570,6 +571,21 @@ fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) -> SqlResult<()
         work::grow_bytes(joined, bytes(&arguments[1]))?;
     }
     work::grow_bytes(joined, bytes(&arguments[0]))
+}
+
+/// An array that becomes a part of `array_agg`'s, whose dimensions are one more.
+fn subarray(array: &Datum) -> SqlResult<Datum> {
+    match array {
+        Datum::Null => Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "cannot accumulate null arrays",
+        )),
+        Datum::Array(array) if array.dims.is_empty() => Err(SqlError::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "cannot accumulate empty arrays",
+        )),
+        _ => array.try_clone(),
+    }
 }
 
 fn array_of(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {

@@ -5,7 +5,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
-use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_types::{Datum, oid};
 use std::sync::Arc;
 
@@ -49,7 +49,13 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             if of_column && !has_column(&relation, &rest[1])? {
                 return Ok(Datum::Null);
             }
-            let parsed = parse(&wanted)?;
+            let parsed = match site.name {
+                "has_sequence_privilege" => {
+                    require_sequence(&relation)?;
+                    parse_among(&wanted, &["USAGE", "SELECT", "UPDATE"])?
+                }
+                _ => parse(&wanted)?,
+            };
             // Nobody writes catalogs, but a superuser may do all.
             if is_superuser(runtime, role) {
                 return Ok(Datum::Bool(true));
@@ -252,6 +258,33 @@ fn has_column(relation: &Relation, column: &Datum) -> SqlResult<bool> {
 }
 
 /// `SELECT, INSERT WITH GRANT OPTION` as bits; grant options belong to whoever holds the privilege as owner.
+/// [`parse`], for objects that have these privileges only.
+fn parse_among(list: &str, known: &[&str]) -> SqlResult<Vec<u32>> {
+    let is_known = |word: &&str| {
+        let upper = word.trim().to_uppercase();
+        known.contains(&upper.trim_end_matches(" WITH GRANT OPTION"))
+    };
+    match list.split(',').find(|word| !is_known(word)) {
+        Some(word) => Err(unrecognized(word)),
+        None => parse(list),
+    }
+}
+
+fn unrecognized(word: &str) -> SqlError {
+    let message = format!("unrecognized privilege type: \"{}\"", word.trim());
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+fn require_sequence(relation: &Relation) -> SqlResult<()> {
+    match relation.kind {
+        RelationKind::Sequence => Ok(()),
+        _ => Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a sequence", relation.name),
+        )),
+    }
+}
+
 fn parse(list: &str) -> SqlResult<Vec<u32>> {
     let bit = |word: &str| -> SqlResult<u32> {
         let upper = word.trim().to_uppercase();
@@ -268,12 +301,7 @@ fn parse(list: &str) -> SqlResult<Vec<u32>> {
             "CREATE" => privilege::CREATE,
             "TEMP" | "TEMPORARY" => privilege::TEMPORARY,
             "CONNECT" => privilege::CONNECT,
-            _ => {
-                return Err(SqlError::new(
-                    state::INVALID_PARAMETER_VALUE,
-                    format!("unrecognized privilege type: \"{}\"", word.trim()),
-                ));
-            }
+            _ => return Err(unrecognized(word)),
         })
     };
     list.split(',').map(bit).collect()

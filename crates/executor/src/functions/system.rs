@@ -15,7 +15,7 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::context::StatementContext;
-use crate::expr::reg_lookup;
+use crate::expr::{reg_lookup, require_name};
 use crate::runtime::Runtime;
 use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
@@ -574,19 +574,21 @@ fn storage(name: &str) -> Option<Body> {
             let above = partitions::ancestors(&catalog, Oid(oid_value(&a[0])));
             Ok(above.last().map_or(Datum::Null, |root| Datum::oid(*root)))
         }),
-        "to_regclass" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCLASS))),
-        "to_regtype" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGTYPE))),
-        "to_regproc" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROC))),
-        "to_regprocedure" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROCEDURE))),
-        "to_regcollation" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCOLLATION))),
-        "to_regnamespace" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGNAMESPACE))),
-        "to_regrole" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGROLE))),
+        "to_regclass" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGCLASS)),
+        "to_regtype" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGTYPE)),
+        "to_regproc" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGPROC)),
+        "to_regprocedure" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGPROCEDURE)),
+        "to_regcollation" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGCOLLATION)),
+        "to_regnamespace" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGNAMESPACE)),
+        "to_regrole" => Body::Runtime(|runtime, _, a| to_reg(runtime, &a[0], oid::REGROLE)),
         _ => return None,
     })
 }
 
-fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> Datum {
-    reg_lookup(runtime, text(name), ty).map_or(Datum::Null, |oid| Datum::Oid(oid.0))
+fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> SqlResult<Datum> {
+    let name = text(name);
+    require_name(name, ty)?;
+    Ok(reg_lookup(runtime, name, ty).map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
 }
 
 /// Bytes a row takes on average besides its own, and an index entry: what the memory budget counts per item is not

@@ -2,8 +2,9 @@
 //!
 //! Leaves out: comparisons of rows and lists (`compare`), function calls (`call`), sub-queries (`subquery`).
 
-use mote_common::SqlResult;
 use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::format::array::DIMENSIONS_MAX;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::coerce::spelled_out;
@@ -533,6 +534,13 @@ impl Binder<'_> {
             );
             return Err(self.error(state::DATATYPE_MISMATCH, location, message));
         };
+        if steps.len() > DIMENSIONS_MAX {
+            let message = format!(
+                "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
+                steps.len()
+            );
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+        }
         let mut subscripts = Vec::with_capacity(steps.len());
         let mut slice = false;
         for step in steps {

@@ -441,7 +441,9 @@ impl Binder<'_> {
                 let using_alias = alias.as_ref().map(|alias| (alias.name.clone(), merged.clone()));
                 let (tree, mut scope) =
                     self.finish_join(tree(condition), left_scope, right_scope, Some(merged), join)?;
-                if let Some((name, merged)) = using_alias {
+                // An alias of the whole join hides it like the tables inside.
+                if let Some((name, merged)) = using_alias.filter(|_| join.alias.is_none()) {
+                    self.forbid_duplicate_alias(&scope, &name)?;
                     scope.push(ScopeItem {
                         alias: Some(name),
                         source: ScopeSource::Join(merged),

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
 use mote_grammar::ast;
@@ -84,7 +85,9 @@ impl Sink {
             None => None,
             Some(filter) => {
                 let text = deparse::expression(filter);
-                Some(compile(&bind(&text, RelationExpression::CopyFilter, None)?)?)
+                let bound = bind(&text, RelationExpression::CopyFilter, None)?;
+                refuse_generated(&bound, relation)?;
+                Some(compile(&bound)?)
             }
         };
         let columns: Vec<u16> = given.iter().map(|&position| position as u16).collect();
@@ -242,4 +245,24 @@ pub(super) fn table_of(
         .engine()
         .table(relation.table)
         .ok_or_else(|| SqlError::internal(format!("storage of \"{}\" does not exist", relation.name)))
+}
+
+/// The filter is asked before generated columns are computed.
+fn refuse_generated(filter: &Expr, relation: &Relation) -> SqlResult<()> {
+    let mut generated = None;
+    filter.any(&mut |inner| {
+        if let Expr::Column { index, .. } = inner {
+            let column = relation.columns.get(*index as usize);
+            generated = column.filter(|column| column.generated.is_some());
+        }
+        generated.is_some()
+    });
+    match generated {
+        None => Ok(()),
+        Some(column) => {
+            let message = "generated columns are not supported in COPY FROM WHERE conditions";
+            let detail = format!("Column \"{}\" is a generated column.", column.name);
+            Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message).detail(detail))
+        }
+    }
 }

@@ -357,6 +357,17 @@ fn arguments(
         if is_input && arguments.iter().any(|known| known.mode == 'v') {
             return Err(invalid("VARIADIC parameter must be the last input parameter"));
         }
+        // A CALL gives outputs places in the list, so they cannot stand behind what takes any number of them.
+        if create.procedure && argument.mode == 'o' {
+            if arguments.iter().any(|known| known.mode == 'v') {
+                return Err(invalid("VARIADIC parameter must be the last parameter"));
+            }
+            if default_seen {
+                return Err(invalid(
+                    "procedure OUT parameters cannot appear after one with a default value",
+                ));
+            }
+        }
         // An input and an output may share a name only where one of them is a column of RETURNS TABLE and the other
         // an OUT: PostgreSQL allows neither.
         let same = |known: &StoredArgument| {

@@ -1,0 +1,57 @@
+-- What PostgreSQL refuses because something else would be lost or escalated by it.
+create role rf_creator createrole;
+create role rf_super superuser;
+set session authorization rf_creator;
+create role rf_climber in role rf_super;
+reset session authorization;
+select 1 \; vacuum;
+create table rf_several(a int);
+insert into rf_several values (1) \; analyze rf_several \; select count(*) from rf_several;
+select 2 \; lock table rf_several;
+vacuum (parallel -1) rf_several;
+vacuum (parallel) rf_several;
+vacuum (parallel 2, full) rf_several;
+vacuum (parallel 0, full) rf_several;
+vacuum (process_toast false, full) rf_several;
+create table rf_identity(a int generated always as identity, b int);
+alter table rf_identity alter column a drop not null;
+create table rf_null(a int generated always as identity null);
+create table rf_null(a int null generated always as identity);
+create temporary table rf_temporary(a int);
+create unlogged table pg_temp.rf_unlogged(a int);
+select array_agg('{}'::int[]) from generate_series(1, 2);
+select array_agg(null::int[]) from generate_series(1, 2);
+select array_agg(array[i, 2]) from generate_series(1, 2) i;
+select ('{}'::int[])[1][2][3][4][5][6];
+select ('{}'::int[])[1][2][3][4][5][6][7];
+select to_regrole('a.b');
+select to_regnamespace('a.b');
+select to_regnamespace('"a.b"');
+select to_regclass('a..b');
+select to_regclass('');
+select to_regproc('a b');
+create sequence rf_sequence;
+select has_sequence_privilege('rf_sequence', 'INSERT');
+select has_sequence_privilege('rf_several', 'SELECT');
+select has_sequence_privilege('rf_sequence', 'usage, select with grant option');
+create procedure rf_variadic(a variadic int[], b out int) language sql as 'select 1';
+create procedure rf_default(a int default 42, b out int) language sql as 'select 1';
+create procedure rf_inout(a int default 42, b inout int default 1) language sql as 'select 1';
+create table rf_keyed(id int primary key, n text);
+create table rf_keys(x text, like rf_keyed including indexes, primary key (x));
+select * from (rf_keyed a join rf_keyed b using (id) as x) as xx where x.id = 1;
+select * from rf_keyed a join rf_keyed b using (id) as a;
+select x.id from rf_keyed a join rf_keyed b using (id) as x;
+create table rf_generated(a int, b int generated always as (a * 2) stored);
+copy rf_generated from stdin where a <> 10;
+11
+10
+\.
+copy rf_generated from stdin where b <> 10;
+copy rf_generated from stdin where rf_generated is null;
+table rf_generated;
+drop table rf_generated;
+drop table rf_several, rf_identity, rf_temporary, rf_keyed;
+drop sequence rf_sequence;
+drop procedure rf_inout;
+drop role rf_creator, rf_super;
