@@ -5,7 +5,7 @@ insert into g values (2, ' ( 1e10 , 0.1 ) ', '[(1,2),(1,2)]', '1,2,3,4', '[(0,0)
 insert into g values (3, '(Infinity,NaN)', '1,2,3,4', '(0,0),(0,0)', '1,2,3,4', '1,2,3,4', '(0,0),(0,5)', '1,2,0');
 insert into g (id) values (4);
 select * from g order by id;
-copy g to stdout;
+copy (select * from g order by id) to stdout;
 set extra_float_digits = 0;
 select p, b, c from g order by id;
 reset extra_float_digits;

@@ -16,4 +16,4 @@ select '08:00-2b:01:02:03:04:05'::macaddr8;
 select '08:00:2b:01:02:03:04'::macaddr8, '08:00:2b:01:02:03 x'::macaddr8;
 select array['08:00:2b:01:02:03', '8:0:2b:1:2:4']::macaddr[], '{08:00:2b:01:02:03}'::macaddr8[];
 create index on m (b);
-copy m to stdout;
+copy (select * from m order by id) to stdout;

@@ -38,7 +38,7 @@ select id from n where i in ('10.1.2.3/8', '10:23::ffff') order by id;
 select id from n where c = '192.168.1.0/24' and id > 1 order by id;
 select id from n where i << '192.168.1.0/24' order by id;
 select a.id, b.id from n a join n b on a.i = b.i and a.id < b.id order by 1, 2;
-copy n to stdout;
+copy (select * from n order by id) to stdout;
 copy (select i from n order by i) to stdout (format csv);
 prepare p(inet) as select id from n where i = $1 order by id;
 execute p('10.1.2.3/8');
