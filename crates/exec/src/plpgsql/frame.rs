@@ -16,9 +16,9 @@ use super::loops;
 use super::names::{Names, field_of, no_field};
 use crate::routine::nested;
 use mote_executor::context::StatementContext;
-use mote_executor::expr;
 use mote_executor::plans::Prepared;
 use mote_executor::runtime::{Runtime, Values};
+use mote_executor::{expr, value};
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
 
@@ -275,7 +275,7 @@ impl<'c> Frame<'c> {
         if mote_types::catalog::is_reg_type(ty.oid)
             && let Datum::Oid(oid) = value
         {
-            return expr::reg_output(
+            return value::reg_output(
                 context.session.reader(),
                 context.database.engine(),
                 mote_common::Oid(*oid),
@@ -315,7 +315,7 @@ impl<'c> Frame<'c> {
                 .snapshot
                 .get_or_insert_with(|| context.transaction.snapshot());
             let mut runtime = Runtime::new(context, snapshot, &mut self.values);
-            return expr::convert(&mut runtime, &value, from, to, false);
+            return value::convert(&mut runtime, &value, from, to, false);
         }
         let text = self.text_of(&value, from, context);
         if mote_types::catalog::is_reg_type(to.oid) {
@@ -323,7 +323,7 @@ impl<'c> Frame<'c> {
                 .snapshot
                 .get_or_insert_with(|| context.transaction.snapshot());
             let mut runtime = Runtime::new(context, snapshot, &mut self.values);
-            return expr::convert(&mut runtime, &Datum::from(text), ColumnType::TEXT, to, false);
+            return value::convert(&mut runtime, &Datum::from(text), ColumnType::TEXT, to, false);
         }
         input_text(to, &text, &context.session.settings.effective.format)
     }

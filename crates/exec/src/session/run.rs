@@ -534,7 +534,7 @@ fn with_names(
         let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
         if let (true, Datum::Oid(value)) = (text, &row[i]) {
             let ty = plan.plan.output[i].ty.oid;
-            let name = mote_executor::expr::reg_output(
+            let name = mote_executor::value::reg_output(
                 context.session.reader(),
                 context.database.engine(),
                 Oid(*value),

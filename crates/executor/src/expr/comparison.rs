@@ -1,10 +1,6 @@
-//! Comparison: the six operators, IN lists, ANY and ALL over arrays, row-wise comparison; order and hash of rows.
+//! Comparison in expressions: the six operators, IN lists, ANY and ALL over arrays, row-wise comparison.
 //!
-//! Invariant: equality, order and hash agree with each other and with the key bytes of indexes
-//! (`mote_types::{compare, equal, hash}`), integers of different widths included.
-
-use std::cmp::Ordering;
-use std::hash::Hasher;
+//! Leaves out: how two values compare (`value::order`).
 
 use hashbrown::HashTable;
 use mote_common::SqlResult;
@@ -15,133 +11,7 @@ use mote_types::compare::check_alike;
 use super::Expression;
 use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
-
-/// One of the six comparisons of a type's default order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Operation {
-    #[inline]
-    pub fn accepts(self, ordering: Ordering) -> bool {
-        match self {
-            Operation::Equal => ordering.is_eq(),
-            Operation::NotEqual => ordering.is_ne(),
-            Operation::Less => ordering.is_lt(),
-            Operation::LessOrEqual => ordering.is_le(),
-            Operation::Greater => ordering.is_gt(),
-            Operation::GreaterOrEqual => ordering.is_ge(),
-        }
-    }
-
-    /// The operation with its sides changed over.
-    pub fn flipped(self) -> Operation {
-        match self {
-            Operation::Equal | Operation::NotEqual => self,
-            Operation::Less => Operation::Greater,
-            Operation::LessOrEqual => Operation::GreaterOrEqual,
-            Operation::Greater => Operation::Less,
-            Operation::GreaterOrEqual => Operation::LessOrEqual,
-        }
-    }
-
-    #[inline]
-    pub fn holds(self, left: &Datum, right: &Datum) -> bool {
-        match self {
-            Operation::Equal => equal(left, right),
-            Operation::NotEqual => !equal(left, right),
-            _ => self.accepts(order(left, right)),
-        }
-    }
-}
-
-/// Order of two values, neither null, of one type or of two integer or float types.
-#[inline]
-pub fn order(left: &Datum, right: &Datum) -> Ordering {
-    match (left, right) {
-        (Datum::Int4(a), Datum::Int4(b)) => a.cmp(b),
-        (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
-        (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-        (Datum::Float4(a), Datum::Float8(b)) => {
-            mote_types::compare(&Datum::Float8(*a as f64), &Datum::Float8(*b))
-        }
-        (Datum::Float8(a), Datum::Float4(b)) => {
-            mote_types::compare(&Datum::Float8(*a), &Datum::Float8(*b as f64))
-        }
-        (
-            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
-            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
-        ) => left.as_i64().cmp(&right.as_i64()),
-        _ => mote_types::compare(left, right),
-    }
-}
-
-/// Equality of two values, neither null; types as for [`order`].
-#[inline]
-pub fn equal(left: &Datum, right: &Datum) -> bool {
-    order(left, right).is_eq()
-}
-
-/// Whether two rows are the same for grouping: nulls are equal to each other.
-pub fn equal_rows(left: &[Datum], right: &[Datum]) -> bool {
-    left.iter()
-        .zip(right)
-        .all(|(a, b)| match (a.is_null(), b.is_null()) {
-            (false, false) => equal(a, b),
-            (a, b) => a == b,
-        })
-}
-
-/// Hash that agrees with [`equal_rows`]. Integers of all widths hash alike.
-pub fn hash_row(row: &[Datum]) -> u64 {
-    let mut hasher = RowHasher(0x9e37_79b9_7f4a_7c15);
-    for value in row {
-        match value {
-            Datum::Null => hasher.write_u64(0x5bd1_e995),
-            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) => {
-                hasher.write_u64(value.as_i64().unwrap_or_default() as u64)
-            }
-            other => mote_types::hash(other, &mut hasher),
-        }
-    }
-    hasher.finish()
-}
-
-/// Multiply-and-fold over eight-byte words. Only for tables that live as long as a statement.
-struct RowHasher(u64);
-
-impl RowHasher {
-    #[inline]
-    fn fold(&mut self, word: u64) {
-        let product = (self.0 ^ word) as u128 * 0x9fb2_1c65_1e98_df25_u128;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-        self.0 = self.0.rotate_left(23).wrapping_add(0x2545_f491_4f6c_dd1d);
-    }
-}
-
-impl Hasher for RowHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0u8; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.fold(u64::from_le_bytes(word) ^ (chunk.len() as u64) << 56);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.fold(word);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+use crate::value::{Operation, equal, hash_row, order};
 
 /// `left operation right`.
 pub struct Compare {

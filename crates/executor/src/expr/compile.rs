@@ -13,7 +13,8 @@ use super::cast::Cast;
 use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
 use super::domain::DomainCheck;
 use super::subplan::{Kind, Quantified, SubPlan};
-use super::{Call, Expression, IntegerOperation, IntegerOperator, IntegerWidth, RoutineSite};
+use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
+use crate::functions::arithmetic::IntegerWidth;
 use crate::functions::{self, CallSite, comparison_operation};
 
 pub fn compile_all(list: &[Expr]) -> SqlResult<Box<[Expression]>> {

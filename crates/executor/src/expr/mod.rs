@@ -9,7 +9,7 @@
 //!  2. Comparison and integer arithmetic on columns, parameters and constants touch no heap and call through no pointer.
 //!  3. Nothing here borrows from an index or a row version: a row is a slice of datums that its node owns.
 //!
-//! Leaves out: bodies of functions (`functions`), folding of constants (the planner's).
+//! Leaves out: how values compare and convert (`value`), bodies of functions (`functions`), folding of constants (the planner's).
 
 mod array;
 mod array_assignment;
@@ -22,10 +22,7 @@ mod routine;
 mod session_value;
 pub mod subplan;
 
-pub use array::stack_arrays;
 pub use array_assignment::{Place, assign_places};
-pub use cast::{convert, reg_input, reg_lookup, reg_output, require_name};
-pub use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option};
 pub use fold::FOLDER;
 pub use routine::RoutineSite;
@@ -37,8 +34,10 @@ use mote_common::SqlResult;
 use mote_sql::expr::{BooleanTest, SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, RowType};
 
+use crate::functions::arithmetic::{IntegerWidth, out_of_range};
 use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
+use crate::value::{equal, order};
 use cast::Cast;
 use comparison::{ArrayComparison, Compare, InList, RowComparison};
 use domain::DomainCheck;
@@ -131,13 +130,6 @@ pub enum IntegerOperator {
     Add,
     Subtract,
     Multiply,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntegerWidth {
-    Two,
-    Four,
-    Eight,
 }
 
 impl Expression {
@@ -408,7 +400,7 @@ impl IntegerOperation {
                 .map(Datum::Int4),
             IntegerWidth::Eight => result.map(Datum::Int8),
         };
-        narrowed.ok_or_else(|| crate::functions::arithmetic::out_of_range(self.width))
+        narrowed.ok_or_else(|| out_of_range(self.width))
     }
 }
 

@@ -10,9 +10,10 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, Oid};
 
-use super::comparison::{Operation, Predicate, equal_rows, hash_row};
+use super::comparison::Predicate;
 use super::{Expression, boolean};
 use crate::runtime::{Operator, RowSet, Runtime};
+use crate::value::{Operation, equal_rows, hash_row, stack_arrays};
 
 /// A call of a sub-plan.
 pub struct SubPlan {
@@ -57,7 +58,7 @@ impl SubPlan {
                     elements.push(tree.row()[0].clone());
                 }
                 match elements.first() {
-                    Some(Datum::Array(_)) => super::array::stack_arrays(*element, elements),
+                    Some(Datum::Array(_)) => stack_arrays(*element, elements),
                     _ => Ok(Datum::array(*element, elements)),
                 }
             }

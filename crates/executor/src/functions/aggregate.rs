@@ -13,8 +13,8 @@ use super::json::{JsonObjectBuilder, to_json};
 use super::ordered_set::OrderedSet;
 use super::variance::Squares;
 use super::{bytes, float8, int8, numeric, text};
-use crate::expr::{order, stack_arrays};
 use crate::runtime::Runtime;
+use crate::value::{order, stack_arrays};
 
 /// An aggregate, resolved from its body's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

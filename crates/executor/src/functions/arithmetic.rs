@@ -7,8 +7,15 @@ use mote_types::operators::{self, Arithmetic, Bitwise};
 use mote_types::{Datum, Numeric};
 
 use super::{Body, int4, int8, numeric};
-use crate::expr::IntegerWidth;
 use mote_catalog::settings::PLAIN_SETTINGS;
+
+/// How wide the result of integer arithmetic is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IntegerWidth {
+    Two,
+    Four,
+    Eight,
+}
 
 /// The operand types whose arithmetic is named by them.
 const NUMBERS: &[&str] = &[

@@ -8,8 +8,8 @@ use mote_types::{Array, ColumnType, Datum, Dimension, oid};
 
 use super::text::{as_text, copied};
 use super::{Body, CallSite, array_of, int4, text};
-use crate::expr::{equal, hash_row};
 use crate::runtime::Runtime;
+use crate::value::{equal, hash_row};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

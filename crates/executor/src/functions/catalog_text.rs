@@ -8,8 +8,8 @@ use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
-use crate::expr::reg_input;
 use crate::runtime::Runtime;
+use crate::value::reg_input;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;

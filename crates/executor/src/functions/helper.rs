@@ -8,7 +8,7 @@ use mote_types::typmod::coerce_typmod;
 use mote_types::{ColumnType, Datum};
 
 use super::{Body, boolean, int4, oid};
-use crate::expr::order;
+use crate::value::order;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

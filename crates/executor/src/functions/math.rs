@@ -6,7 +6,7 @@ use mote_types::{Datum, Numeric};
 
 use super::arithmetic::{float_overflow, float_underflow};
 use super::{Body, array_of, degrees, float8, int4, int8, numeric};
-use crate::expr::order;
+use crate::value::order;
 
 pub fn body(name: &str) -> Option<Body> {
     macro_rules! float {
@@ -269,7 +269,7 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
     } else if x >= to {
         count
             .checked_add(1)
-            .ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+            .ok_or_else(|| super::arithmetic::out_of_range(super::arithmetic::IntegerWidth::Four))?
     } else {
         (((x - from) / (to - from) * count as f64) as i32).min(count - 1) + 1
     };
@@ -299,7 +299,7 @@ fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count:
     } else if x >= to {
         count
             .checked_add(1)
-            .ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+            .ok_or_else(|| super::arithmetic::out_of_range(super::arithmetic::IntegerWidth::Four))?
     } else {
         let scaled = x.sub(&from)?.mul(&Numeric::from(count))?;
         scaled.div_trunc(&to.sub(&from)?)?.to_i32()? + 1

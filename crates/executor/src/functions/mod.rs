@@ -47,8 +47,8 @@ use mote_common::SqlResult;
 use mote_sql::builtin::function::FUNCTIONS;
 use mote_types::{Array, ColumnType, Datum, Interval, Numeric, family};
 
-use crate::expr::Operation;
 use crate::runtime::Runtime;
+use crate::value::Operation;
 
 /// The place of a call: what bodies of polymorphic and variadic functions need to know.
 pub struct CallSite {

@@ -5,7 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::datetime::arithmetic::{add_intervals, multiply_interval, subtract_intervals};
 use mote_types::{Array, ColumnType, Datum};
 
-use crate::expr::equal;
+use crate::value::equal;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderedSet {

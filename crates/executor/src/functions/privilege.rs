@@ -10,8 +10,8 @@ use mote_types::{Datum, oid};
 use std::sync::Arc;
 
 use super::{Body, CallSite, text};
-use crate::expr::reg_lookup;
 use crate::runtime::Runtime;
+use crate::value::reg_lookup;
 use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 

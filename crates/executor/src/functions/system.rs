@@ -15,8 +15,8 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::context::StatementContext;
-use crate::expr::{reg_lookup, require_name};
 use crate::runtime::Runtime;
+use crate::value::{reg_lookup, require_name};
 use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
 use mote_catalog::privileges;

@@ -6,7 +6,7 @@ use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, format_type, oid, output_binary, parse_type};
 
 use super::{Body, array_of, int4};
-use crate::expr::convert;
+use crate::value::convert;
 
 pub fn body(name: &str) -> Option<Body> {
     let signature = type_io().find(|signature| signature.body == name)?;

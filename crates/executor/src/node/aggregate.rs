@@ -16,9 +16,10 @@ use mote_types::{ColumnType, Datum};
 use super::grouping::RowSet;
 use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile_all, compile_option, equal_rows, order};
+use crate::expr::{Expression, compile_all, compile_option};
 use crate::functions::aggregate::{self as bodies, Accumulator};
 use crate::runtime::Runtime;
+use crate::value::{equal_rows, order};
 
 /// A compiled aggregate call.
 pub struct Call {
@@ -243,7 +244,7 @@ fn finish_collected(
         let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut kept: Vec<Collected> = Vec::with_capacity(rows.len());
         for row in rows.drain(..) {
-            let bucket = seen.entry(crate::expr::hash_row(&row.arguments)).or_default();
+            let bucket = seen.entry(crate::value::hash_row(&row.arguments)).or_default();
             if bucket
                 .iter()
                 .all(|&other| !equal_rows(&kept[other].arguments, &row.arguments))

@@ -9,8 +9,9 @@ use mote_types::Datum;
 
 use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile_all, equal_rows};
+use crate::expr::{Expression, compile_all};
 use crate::runtime::Runtime;
+use crate::value::equal_rows;
 
 pub struct Program {
     input: NodeProgram,

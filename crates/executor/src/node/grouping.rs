@@ -6,9 +6,9 @@ use hashbrown::HashTable;
 use mote_common::SqlResult;
 use mote_types::Datum;
 
-use crate::expr::{equal_rows, hash_row};
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
+use crate::value::{equal_rows, hash_row};
 
 #[derive(Default)]
 pub struct RowSet {

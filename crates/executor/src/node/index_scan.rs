@@ -24,9 +24,10 @@ use mote_types::{ColumnType, Datum};
 use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
-use crate::expr::{Expression, compile, compile_all, compile_option, equal, order};
+use crate::expr::{Expression, compile, compile_all, compile_option};
 use crate::row_codec::append_key;
 use crate::runtime::{Runtime, find_index};
+use crate::value::{equal, order};
 
 enum Equality {
     Value(Expression),

@@ -12,9 +12,10 @@ use mote_sql::expr::{Expr, SortKey};
 use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile, compile_option, order};
+use crate::expr::{Expression, compile, compile_option};
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
+use crate::value::order;
 
 /// A compiled ORDER BY item.
 pub struct Key {

@@ -13,8 +13,9 @@ use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::scan::ScanColumns;
-use crate::expr::{Expression, Operation, compile_option};
+use crate::expr::{Expression, compile_option};
 use crate::runtime::Runtime;
+use crate::value::Operation;
 
 /// How a column's values lie in a row.
 #[derive(Clone, Copy)]

@@ -20,11 +20,12 @@ use mote_types::{ColumnType, Datum};
 use super::sort::{KeyDirection, compile_keys};
 use super::window_range::RangeBound;
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows};
+use crate::expr::{Expression, compile, compile_all, compile_option};
 use crate::functions::aggregate::{self, Aggregate, whole};
 use crate::functions::window::{self, WindowBody};
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
+use crate::value::equal_rows;
 
 enum Function {
     Window(WindowBody),

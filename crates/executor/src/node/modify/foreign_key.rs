@@ -31,10 +31,10 @@ use super::after::{self, Deferral, DeferredEvents, Event};
 use super::disclosure::may_read;
 use super::referenced_partition::{ReferencedPartitions, columns_in, reported};
 use super::{cascade, full_text, update, write_error};
-use crate::expr::{convert, equal, equal_rows};
 use crate::node::index_scan::has_key;
 use crate::row_codec::{ColumnCodec, append_key};
 use crate::runtime::{Runtime, find_index};
+use crate::value::{convert, equal, equal_rows};
 
 /// Most keys fit; a longer one grows.
 const KEY_BYTES_USUAL: usize = 64;

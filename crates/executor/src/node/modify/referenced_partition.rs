@@ -17,8 +17,8 @@ use mote_types::{ColumnType, Datum};
 use super::foreign_key::Referenced;
 use super::routing::index_descends_from;
 use super::write_error;
-use crate::expr::convert;
 use crate::runtime::{Runtime, find_index};
+use crate::value::convert;
 
 /// A referenced table that is partitioned.
 pub(super) struct ReferencedPartitions {
