@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. `mote_catalog`: what all sessions share; `mote_executor`: how one statement runs.
 //!  2. `session`: one client's state: transaction block, prepared statements, portals, settings.
-//!  3. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
+//!  3. `utility`: what a command is; `command`: the commands (DDL, COPY, SET); `portal`: plans under way, cursors.
 //!  4. `routine`, `plpgsql`: functions and procedures of users, called from expressions, CALL, DO and triggers.
 //!  5. `embedded`: a session in process, for Rust programs and tests; `check`: what `mote check` asks of the rows.
 //!
@@ -16,8 +16,10 @@
 pub mod check;
 mod command;
 pub mod embedded;
-pub mod plpgsql;
-pub mod routine;
+mod plpgsql;
+mod portal;
+mod routine;
 pub mod session;
 #[cfg(test)]
 mod tests;
+mod utility;

@@ -12,10 +12,31 @@ use super::{
     alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
     rename, row_checks, schema, view,
 };
+use crate::utility::{Command, Issued, OwnSession};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for AlterTable {
+    fn name(&self) -> &'static str {
+        "ALTER TABLE"
+    }
+
+    fn run_on_session(
+        &self,
+        issued: Issued<'_>,
+        session: &mut dyn OwnSession,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>> {
+        session.detach_concurrently(self, issued.text, host)
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 

@@ -7,10 +7,20 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
-use crate::session::Steps;
+use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Cluster {
+    fn name(&self) -> &'static str {
+        "CLUSTER"
+    }
+
+    fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
+        steps(self, issued.text, issued.in_block).map(Some)
+    }
+}
 
 pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<Steps> {
     for option in &cluster.options {

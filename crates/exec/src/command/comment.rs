@@ -6,10 +6,21 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{domain, drop, privileges, role, routine, schema, user_type};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Comment {
+    fn name(&self) -> &'static str {
+        "COMMENT"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.

@@ -29,9 +29,24 @@ use mote_sql::catalog::{CatalogView, Relation};
 pub(super) use insert::Sink;
 
 use super::schema;
+use crate::utility::{Command, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use options::CopyOptions;
+
+impl Command for ast::Copy {
+    fn name(&self) -> &'static str {
+        if self.from { "COPY FROM" } else { "COPY TO" }
+    }
+
+    fn is_read_only(&self) -> bool {
+        !self.from
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, issued.text, context)
+    }
+}
 
 pub(super) fn run(
     copy: &ast::Copy,

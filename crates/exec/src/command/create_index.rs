@@ -11,12 +11,23 @@ use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
 use super::{constraint, create_table, partition_index, schema};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::index_texts;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateIndex {
+    fn name(&self) -> &'static str {
+        "CREATE INDEX"
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, issued.in_block, context)
+    }
+}
 
 /// PostgreSQL's limit on the columns of an index.
 const KEY_COLUMNS_MAX: usize = 32;

@@ -15,12 +15,23 @@ use super::constraint::{self, PendingForeignKey};
 use super::{
     create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
 };
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateTable {
+    fn name(&self) -> &'static str {
+        "CREATE TABLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
 
 /// PostgreSQL's limit on the columns of a table.
 const COLUMNS_MAX: usize = 1600;

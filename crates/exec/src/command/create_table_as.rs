@@ -7,11 +7,22 @@ use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::runtime::{Runtime, Values};
+
+impl Command for CreateTableAs {
+    fn name(&self) -> &'static str {
+        "CREATE TABLE AS"
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, issued.text, context)
+    }
+}
 
 pub(super) fn run(
     create: &CreateTableAs,

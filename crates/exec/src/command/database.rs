@@ -6,12 +6,33 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
 
 use super::{drop, privileges, schema};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use mote_catalog::prepared_note::PreparedNote;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateDatabase {
+    fn name(&self) -> &'static str {
+        "CREATE DATABASE"
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, issued.in_block, context)
+    }
+}
+
+impl Command for DropDatabase {
+    fn name(&self) -> &'static str {
+        "DROP DATABASE"
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        drop(self, issued.in_block, context)
+    }
+}
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);

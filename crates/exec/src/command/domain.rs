@@ -18,6 +18,7 @@ use mote_types::catalog::user::{domain_oid, is_domain};
 use mote_types::{ColumnType, format_type, type_info};
 
 use super::{create_table, internal, routine, schema, user_type};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredDomain, StoredDomainCheck, StoredObject, StoredRelation, StoredUserType,
 };
@@ -25,6 +26,26 @@ use mote_catalog::catalog_store::{RelationEntry, Revision};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::{object_locks, write};
 use mote_executor::context::StatementContext;
+
+impl Command for CreateDomain {
+    fn name(&self) -> &'static str {
+        "CREATE DOMAIN"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
+
+impl Command for AlterDomain {
+    fn name(&self) -> &'static str {
+        "ALTER DOMAIN"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
 
 pub(super) fn create(create: &CreateDomain, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let name = schema::relation_name(&create.name);

@@ -12,12 +12,29 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
-use crate::session::Steps;
+use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Drop {
+    fn name(&self) -> &'static str {
+        command_name(self.kind)
+    }
+
+    fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
+        match self.concurrently {
+            true => concurrently(self, issued.in_block).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";

@@ -10,11 +10,32 @@ use mote_grammar::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateEnum {
+    fn name(&self) -> &'static str {
+        "CREATE TYPE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
+
+impl Command for AlterEnum {
+    fn name(&self) -> &'static str {
+        "ALTER TYPE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
 
 /// Between the keys of two values that were made next to each other: forty may be added at the same place.
 const KEY_GAP: i64 = 1 << 40;

@@ -11,12 +11,33 @@ use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
 };
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Grant {
+    fn name(&self) -> &'static str {
+        if self.revoke { "REVOKE" } else { "GRANT" }
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
+
+impl Command for GrantRole {
+    fn name(&self) -> &'static str {
+        if self.revoke { "REVOKE ROLE" } else { "GRANT ROLE" }
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        role(self, context)
+    }
+}
 
 const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");

@@ -8,10 +8,51 @@ use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
 
 use super::{privileges, schema};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::StoredKind;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
+
+/// CHECKPOINT has no clauses, and so no tree.
+pub(super) struct Checkpoint;
+
+impl Command for Lock {
+    fn name(&self) -> &'static str {
+        "LOCK TABLE"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn runs_in_recovery(&self) -> bool {
+        mode(self) <= TableLockMode::RowExclusive
+    }
+
+    /// What it waited for is seen by the first query, at every isolation level.
+    fn takes_snapshot(&self) -> bool {
+        false
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        lock(self, issued.in_block, context)
+    }
+}
+
+impl Command for Checkpoint {
+    fn name(&self) -> &'static str {
+        "CHECKPOINT"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        checkpoint(context)
+    }
+}
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.identity().superuser {

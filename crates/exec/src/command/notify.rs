@@ -1,11 +1,62 @@
 //! LISTEN, UNLISTEN, NOTIFY: noted in the session, done at commit.
 
 use mote_common::SqlResult;
-use mote_grammar::ast::{Notify, Unlisten};
+use mote_grammar::ast::{Listen, Notify, Unlisten};
 
+use crate::utility::{Command, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use mote_executor::context::notifications::Interest;
+
+impl Command for Listen {
+    fn name(&self) -> &'static str {
+        "LISTEN"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn runs_in_recovery(&self) -> bool {
+        false
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        listen(&self.channel, context)
+    }
+}
+
+impl Command for Notify {
+    fn name(&self) -> &'static str {
+        "NOTIFY"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn runs_in_recovery(&self) -> bool {
+        false
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        notify(self, context)
+    }
+}
+
+impl Command for Unlisten {
+    fn name(&self) -> &'static str {
+        "UNLISTEN"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        unlisten(self, context)
+    }
+}
 
 pub(super) fn listen(channel: &str, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     want(Interest::Listen(channel.to_string()), context);

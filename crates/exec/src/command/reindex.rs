@@ -12,11 +12,21 @@ use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
-use crate::session::Steps;
+use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Reindex {
+    fn name(&self) -> &'static str {
+        "REINDEX"
+    }
+
+    fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
+        steps(self, issued.text, issued.in_block).map(Some)
+    }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Options {

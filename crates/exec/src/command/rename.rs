@@ -14,10 +14,41 @@ use super::{
     domain, drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence,
     trigger, user_type, view,
 };
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for Rename {
+    fn name(&self) -> &'static str {
+        "ALTER RENAME"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
+
+impl Command for AlterOwner {
+    fn name(&self) -> &'static str {
+        "ALTER OWNER"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        owner(self, context)
+    }
+}
+
+impl Command for AlterObjectSchema {
+    fn name(&self) -> &'static str {
+        "ALTER SET SCHEMA"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        set_schema(self, context)
+    }
+}
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {

@@ -8,6 +8,7 @@ use mote_grammar::ast::{
 };
 
 use super::{drop as drop_object, grant, routine, schema, user_type};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::object::Object;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
 use mote_catalog::catalog_store::{Catalog, Revision};
@@ -17,6 +18,46 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_types::catalog::user::number_of;
+
+impl Command for CreateRole {
+    fn name(&self) -> &'static str {
+        "CREATE ROLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
+
+impl Command for AlterRole {
+    fn name(&self) -> &'static str {
+        "ALTER ROLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
+
+impl Command for AlterRoleSet {
+    fn name(&self) -> &'static str {
+        "ALTER ROLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter_settings(self, context)
+    }
+}
+
+impl Command for DropRole {
+    fn name(&self) -> &'static str {
+        "DROP ROLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        drop(self, context)
+    }
+}
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);

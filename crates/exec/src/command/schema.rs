@@ -10,6 +10,7 @@ use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 
 use super::{privileges, schema_elements};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
@@ -22,6 +23,16 @@ use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::node::modify::after::DeferredEvents;
+
+impl Command for CreateSchema {
+    fn name(&self) -> &'static str {
+        "CREATE SCHEMA"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
 
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";

@@ -9,6 +9,7 @@ use mote_engine::Access;
 use mote_grammar::ast::{RelationName, Statement, deparse};
 
 use crate::routine::call;
+use crate::utility::Issued;
 use mote_executor::context::StatementContext;
 
 const INVALID_SCHEMA_DEFINITION: SqlState = SqlState::new("42P15");
@@ -38,7 +39,11 @@ pub(super) fn run(
         let text = context.session.statement_text.clone();
         for element in &ordered {
             context.transaction.begin_statement(Access::Write);
-            super::run(element, &text, true, context)?;
+            let issued = Issued {
+                text: &text,
+                in_block: true,
+            };
+            super::of(element).run(issued, context)?;
         }
         Ok(())
     })

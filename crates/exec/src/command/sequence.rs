@@ -12,6 +12,7 @@ use mote_grammar::ast::{
 use mote_types::{ColumnType, oid};
 
 use super::schema;
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
@@ -20,6 +21,26 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::ask_sequence;
+
+impl Command for CreateSequence {
+    fn name(&self) -> &'static str {
+        "CREATE SEQUENCE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
+
+impl Command for AlterSequence {
+    fn name(&self) -> &'static str {
+        "ALTER SEQUENCE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
 
 /// Options as written; the outer `None` is "not written".
 #[derive(Default)]

@@ -1,5 +1,7 @@
 //! SET, RESET, SHOW.
 
+use std::sync::Arc;
+
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
@@ -7,15 +9,64 @@ use mote_planner::plan::OutputColumn;
 use mote_types::Datum;
 use mote_types::datetime::parse_time_zone;
 
-use super::text_column;
-use crate::session::Session;
+use crate::utility::{Command, Issued, OwnSession, text_column};
 use mote_catalog::host::Host;
 use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 
-pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
+impl Command for SetVariable {
+    fn name(&self) -> &'static str {
+        "SET"
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn run_on_session(
+        &self,
+        _: Issued<'_>,
+        session: &mut dyn OwnSession,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>> {
+        set(session, self, host).map(Some)
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        set_within(self, context)
+    }
+}
+
+impl Command for ShowVariable {
+    fn name(&self) -> &'static str {
+        "SHOW"
+    }
+
+    fn needs_session(&self) -> bool {
+        true
+    }
+
+    fn columns(&self, _: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        Ok(Some(show_columns(self).into()))
+    }
+
+    fn run_on_session(
+        &self,
+        _: Issued<'_>,
+        session: &mut dyn OwnSession,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>> {
+        show(session, self, host).map(Some)
+    }
+}
+
+pub(super) fn set(
+    session: &mut dyn OwnSession,
+    set: &SetVariable,
+    host: &mut dyn Host,
+) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");
     match &set.action {
         SetAction::Value { name, values } => {
@@ -27,18 +78,18 @@ pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host)
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Default { name } => {
-            let text = session.state.settings.default_of(name)?;
+            let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Reset { name } => {
-            let text = session.state.settings.default_of(name)?;
+            let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
             Ok(reset)
         }
         SetAction::ResetAll => {
-            let depth = session.state.savepoint_depth;
-            let reported = session.state.settings.reset_all(depth);
+            let depth = session.state().savepoint_depth;
+            let reported = session.state_mut().settings.reset_all(depth);
             session.settings_changed(reported, host);
             Ok(reset)
         }
@@ -96,16 +147,22 @@ fn warn_outside_block(command: &str, host: &mut dyn Host) {
     );
 }
 
-fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mut dyn Host) -> SqlResult<()> {
+fn assign(
+    session: &mut dyn OwnSession,
+    name: &str,
+    value: &str,
+    local: bool,
+    host: &mut dyn Host,
+) -> SqlResult<()> {
     match name {
         "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
             return assign_characteristic(session, name, value);
         }
         _ => {}
     }
-    Settings::check_may_set(name, session.state.identity().superuser)?;
-    let depth = session.state.savepoint_depth;
-    let state = &mut session.state;
+    Settings::check_may_set(name, session.state().identity().superuser)?;
+    let depth = session.state().savepoint_depth;
+    let state = session.state_mut();
     let mut reported = Vec::new();
     if is_identity(name) {
         let value = state.check_identity(name, value)?;
@@ -121,7 +178,7 @@ fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mu
     Ok(())
 }
 
-fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlResult<()> {
+fn assign_characteristic(session: &mut dyn OwnSession, name: &str, value: &str) -> SqlResult<()> {
     let mut modes = TransactionModes::default();
     let flag = || {
         settings::parse_bool(value).ok_or_else(|| {
@@ -149,7 +206,7 @@ fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlR
 }
 
 fn session_characteristics(
-    session: &mut Session,
+    session: &mut dyn OwnSession,
     modes: &TransactionModes,
     host: &mut dyn Host,
 ) -> SqlResult<()> {
@@ -219,14 +276,18 @@ pub(super) fn show_columns(show: &ShowVariable) -> Vec<OutputColumn> {
     }
 }
 
-pub(super) fn show(session: &mut Session, show: &ShowVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
+pub(super) fn show(
+    session: &mut dyn OwnSession,
+    show: &ShowVariable,
+    host: &mut dyn Host,
+) -> SqlResult<CommandTag> {
     session.note_characteristics_for_show();
     let columns = show_columns(show);
     let text = |value: &str| Datum::Text(value.into());
     let rows: Vec<Vec<Datum>> = match show {
-        ShowVariable::Name(name) => vec![vec![text(session.state.settings.get(name)?)]],
+        ShowVariable::Name(name) => vec![vec![text(session.state().settings.get(name)?)]],
         ShowVariable::All => {
-            let settings = &session.state.settings;
+            let settings = &session.state().settings;
             let listed = SETTINGS.iter().enumerate().filter(|(_, s)| !is_identity(s.name));
             listed
                 .map(|(i, s)| [s.name, settings.value(i), s.description].map(text).to_vec())
@@ -234,7 +295,7 @@ pub(super) fn show(session: &mut Session, show: &ShowVariable, host: &mut dyn Ho
         }
     };
     host.start_rows(&columns)?;
-    let format = session.state.settings.effective.format.clone();
+    let format = session.state().settings.effective.format.clone();
     for row in rows {
         host.row(&row, &format)?;
     }

@@ -6,9 +6,24 @@ use mote_grammar::ast::{RelationName, SetConstraints};
 use mote_sql::catalog::CatalogView;
 
 use super::schema;
+use crate::utility::{Command, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use mote_executor::node::modify::after::{self, DeferredEvents};
+
+impl Command for SetConstraints {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, issued.in_block, context)
+    }
+}
 
 const NAME: &str = "SET CONSTRAINTS";
 

@@ -15,6 +15,7 @@ use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_colum
 use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
@@ -23,6 +24,16 @@ use mote_catalog::catalog_store::stored::{
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateTrigger {
+    fn name(&self) -> &'static str {
+        "CREATE TRIGGER"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {

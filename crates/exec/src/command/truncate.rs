@@ -10,6 +10,7 @@ use mote_sql::access::privilege;
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::catalog_store::{Catalog, RelationEntry};
 use mote_catalog::tag::CommandTag;
@@ -19,6 +20,16 @@ use mote_executor::context::calls::TriggerOperation;
 use mote_executor::node::modify::after;
 use mote_executor::node::modify::trigger::{Stage, StatementTriggers};
 use mote_executor::runtime::{Runtime, Values};
+
+impl Command for Truncate {
+    fn name(&self) -> &'static str {
+        "TRUNCATE TABLE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        run(self, context)
+    }
+}
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

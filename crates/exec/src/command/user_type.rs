@@ -21,6 +21,7 @@ use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
+use crate::utility::Issued;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 use mote_catalog::tag::CommandTag;
@@ -334,7 +335,11 @@ impl User {
                     deparse::identifier(&now.stored.columns[position].name)
                 );
                 let parsed = internal::parse(&text, context)?;
-                super::run(&parsed.statement, &text.into(), true, context).map(|_| ())
+                let issued = Issued {
+                    text: &text.into(),
+                    in_block: true,
+                };
+                super::of(&parsed.statement).run(issued, context).map(|_| ())
             }
             User::View(entry) => match current.relation(Oid(entry.stored.oid)) {
                 Some(_) => drop_object::remove_view(Oid(entry.stored.oid), context),

@@ -7,10 +7,24 @@ use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
-use crate::session::Steps;
+use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::StoredKind;
 use mote_executor::context::StatementContext;
+
+impl Command for Vacuum {
+    fn name(&self) -> &'static str {
+        if self.analyze_only { "ANALYZE" } else { "VACUUM" }
+    }
+
+    fn runs_in_recovery(&self) -> bool {
+        false
+    }
+
+    fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
+        steps(self, issued.text, issued.in_block).map(Some)
+    }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Options {

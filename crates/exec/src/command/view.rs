@@ -18,6 +18,7 @@ use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
@@ -25,6 +26,16 @@ use mote_catalog::catalog_store::{RelationEntry, SessionCatalog};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateView {
+    fn name(&self) -> &'static str {
+        "CREATE VIEW"
+    }
+
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, issued.text, context)
+    }
+}
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 

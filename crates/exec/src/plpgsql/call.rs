@@ -11,9 +11,9 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
-use crate::command;
+use crate::routine::command_of;
 use crate::routine::{self, nested};
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 use mote_catalog::privileges;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
@@ -60,7 +60,8 @@ impl<'c> Frame<'c> {
                 let text = expression.text().into();
                 Ok(std::mem::replace(&mut context.session.statement_text, text))
             })?;
-            let done = command::run_body(statement, body).map(|_| ());
+            let command = body.with(|context| Ok(command_of(statement, context)))?;
+            let done = command.run_body(body).map(|_| ());
             body.with(|context| {
                 context.session.statement_text = outer;
                 Ok(())

@@ -1,6 +1,6 @@
 //! Cursors of a body: portals of the session, so that a client can fetch from what a function opened.
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -13,8 +13,9 @@ use super::compile::REFCURSOR;
 use super::expression::{Expression, row_type};
 use super::frame::{Frame, NULL_NOT_ALLOWED};
 use super::query::{check_returns_rows, failed};
+use crate::portal::collect;
+use crate::routine::fetch_from;
 use crate::routine::nested;
-use crate::session::cursor::{collect, fetch_from, require_cursor};
 use mote_executor::context::StatementContext;
 
 /// A loop reads from this cursor from now on.
@@ -102,7 +103,7 @@ impl<'c> Frame<'c> {
                 let computed = self.only_statement(text, using, context)?;
                 let plan = computed.statement.plan(context);
                 let plan = plan.map_err(|error| failed(&computed.text, error))?;
-                check_returns_rows(&computed.statement, &plan)?;
+                check_returns_rows(&computed.statement, &plan, context)?;
                 let portal = nested::open_portal(
                     &computed.statement,
                     computed.parameters,
@@ -125,7 +126,7 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
         let planned = self.planned(query, context)?;
-        check_returns_rows(&planned.statement, &planned.plan)?;
+        check_returns_rows(&planned.statement, &planned.plan, context)?;
         let parameters = self.parameters(&planned);
         let portal = nested::open_portal(&planned.statement, parameters, self.volatile, scroll, context);
         let portal = portal.map_err(|error| query.failed(error))?;
@@ -172,7 +173,7 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
         let name = self.cursor_name(cursor)?;
-        require_cursor(Holdings::seen(context.calls), &name)?;
+        Holdings::seen(context.calls).require_cursor(&name)?;
         let (direction, count) = self.direction(direction, context)?;
         let fetch = Fetch {
             direction,
@@ -197,7 +198,7 @@ impl<'c> Frame<'c> {
     }
 
     fn cursor_row(&self, name: &str, context: &StatementContext<'_>) -> SqlResult<Arc<RowType>> {
-        require_cursor(Holdings::seen(context.calls), name)?;
+        Holdings::seen(context.calls).require_cursor(name)?;
         let portal = Holdings::seen(context.calls).portals.get(name);
         Ok(portal.map_or_else(Arc::default, |portal| row_type(&portal.plan.plan.output)))
     }
@@ -256,7 +257,7 @@ impl<'c> Frame<'c> {
     }
 
     pub fn close_named(&mut self, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        require_cursor(Holdings::seen(context.calls), name)?;
+        Holdings::seen(context.calls).require_cursor(name)?;
         Holdings::of(context.calls).portals.take(name);
         Ok(())
     }

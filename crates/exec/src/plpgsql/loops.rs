@@ -1,6 +1,6 @@
 //! Loops: over conditions, integers, rows, cursors and arrays.
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::collections::VecDeque;
 
 use mote_common::error::state;
@@ -13,7 +13,7 @@ use super::expression::Expression;
 use super::frame::{Frame, NULL_NOT_ALLOWED};
 use super::query::LoopRows;
 use super::run::Flow;
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
 
 /// Rows that a loop takes from its query at first, and then at a time.

@@ -6,7 +6,7 @@
 //!
 //! Promises: SQL inside of a body goes through the ordinary binder, planner and executor (`routine::nested`); an endless
 //! loop yields and can be cancelled; errors tell function, line and statement as PostgreSQL does; between two statements
-//! of a body nothing of its transaction is held, so that a procedure can end it (`session::procedure`).
+//! of a body nothing of its transaction is held, so that a procedure can end it (`utility::BodyContext`).
 
 mod call;
 mod code;
@@ -25,7 +25,7 @@ mod returning;
 mod run;
 mod trigger;
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -37,7 +37,7 @@ use mote_sql::routine::{Routine, RoutineKind, RoutineType};
 use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
 use crate::routine::{CompiledKey, Language};
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 use code::{Code, Returns, VariableKind};
 use compile::{Argument, Source, row_type};
 use frame::{Frame, record};
@@ -50,6 +50,10 @@ pub struct PlPgSql;
 const INLINE: &str = "inline_code_block";
 
 impl Language for PlPgSql {
+    fn name(&self) -> &'static str {
+        "plpgsql"
+    }
+
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let types: Vec<ColumnType> = routine.inputs().map(|argument| argument.ty.ty).collect();
         let source = source(routine, &types, routine.result.ty, None, context);

@@ -1,6 +1,6 @@
 //! Statements of SQL inside of a body: with INTO, for their effect, computed, and as the source of rows.
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::code::*;
 use super::expression::{Expression, row_type};
 use super::frame::Frame;
 use super::names::Using;
-use crate::command;
+use crate::routine::command_of;
 use crate::routine::nested;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
@@ -347,7 +347,7 @@ impl<'c> Frame<'c> {
         let running = match query {
             Query::Static(expression) => {
                 let planned = self.planned(expression, context)?;
-                check_returns_rows(&planned.statement, &planned.plan)?;
+                check_returns_rows(&planned.statement, &planned.plan, context)?;
                 let parameters = self.parameters(&planned);
                 let running = nested::open(&planned.statement, parameters, self.volatile, context);
                 running.map_err(|error| expression.failed(error))?
@@ -356,7 +356,7 @@ impl<'c> Frame<'c> {
                 let computed = self.only_statement(text, using, context)?;
                 let plan = computed.statement.plan(context);
                 let plan = plan.map_err(|error| failed(&computed.text, error))?;
-                check_returns_rows(&computed.statement, &plan)?;
+                check_returns_rows(&computed.statement, &plan, context)?;
                 let running = nested::open(&computed.statement, computed.parameters, self.volatile, context);
                 running.map_err(|error| failed(&computed.text, error))?
             }
@@ -395,16 +395,15 @@ impl<'c> Frame<'c> {
 }
 
 /// Only what yields rows can be opened.
-pub fn check_returns_rows(statement: &nested::Statement, plan: &CachedPlan) -> SqlResult<()> {
+pub fn check_returns_rows(
+    statement: &nested::Statement,
+    plan: &CachedPlan,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
     if plan.plan.returns_rows {
         return Ok(());
     }
-    let word = match &statement.parsed.statement {
-        ast::Statement::Insert(_) => "INSERT",
-        ast::Statement::Update(_) => "UPDATE",
-        ast::Statement::Delete(_) => "DELETE",
-        other => command::name(other),
-    };
+    let word = command_of(&statement.parsed.statement, context).name();
     Err(SqlError::new(
         state::INVALID_CURSOR_DEFINITION,
         format!("cannot open {word} query as cursor"),

@@ -8,8 +8,8 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::conditions;
 use super::frame::Frame;
-use crate::session::BodyContext;
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
+use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
 
 /// Where to go after a statement.

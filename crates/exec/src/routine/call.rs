@@ -1,15 +1,15 @@
 //! What surrounds a body: depth, identity, settings, the caller's snapshot; all put back whatever happens inside.
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Snapshot;
 use mote_sql::routine::Routine;
 
-use super::language;
+use super::holdings::language;
 use super::state::{check_stack, stack_position};
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 
@@ -19,7 +19,7 @@ pub fn call(
     snapshot: &Snapshot,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Returned> {
-    let runner = language(&call.routine.language)?;
+    let runner = language(&call.routine.language, context)?;
     within(snapshot, context, |context| {
         let routine = call.routine;
         if !has_surroundings(routine) {
@@ -45,13 +45,13 @@ pub fn call_procedure(call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) ->
             self::call(call, &snapshot, context)
         });
     }
-    let runner = language(&call.routine.language)?;
+    let runner = body.with(|context| language(&call.routine.language, context))?;
     alone(body, |body| runner.call(call, body))
 }
 
 /// DO: runs a block of a language.
 pub fn run_block(name: &str, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
-    let runner = language(name)?;
+    let runner = body.with(|context| language(name, context))?;
     if !body.is_atomic() {
         return alone(body, |body| runner.run_block(text, body));
     }
@@ -103,7 +103,7 @@ fn within<T>(
 
 /// CREATE FUNCTION: lets the language look at the body, under the settings that it will run with.
 pub fn validate(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let runner = language(&routine.language)?;
+    let runner = language(&routine.language, context)?;
     if routine.settings.is_empty() {
         return runner.validate(routine, context);
     }

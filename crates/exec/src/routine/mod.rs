@@ -2,7 +2,8 @@
 //!
 //! Read in this order: this file (what a call is, who runs it), `call` (what surrounds a body: SECURITY DEFINER,
 //! SET, recursion, the snapshot), `nested` (SQL statements inside of a statement: what
-//! languages are made of), `sql_language`; PL/pgSQL lives in `crate::plpgsql`.
+//! languages are made of), `sql_language`, `holdings` (what the session keeps for all of them); PL/pgSQL lives in
+//! `crate::plpgsql`.
 //!
 //! Promises
 //!  1. Whoever calls (an expression, a function in FROM, CALL, DO, a trigger) gives a [`RoutineCall`] and gets [`Returned`]
@@ -12,6 +13,7 @@
 //!  3. Whatever a body does to the session's identity, settings and current snapshot is put back when it ends.
 
 pub(crate) mod call;
+mod holdings;
 pub mod nested;
 mod result;
 mod sql_language;
@@ -22,20 +24,24 @@ mod tests;
 
 use std::sync::Arc;
 
-use mote_common::error::state as sqlstate;
-use mote_common::{Oid, SqlError, SqlResult};
+use mote_common::{Oid, SqlResult};
 use mote_sql::routine::Routine;
 use mote_types::{ColumnType, oid};
 
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 pub use call::{call, call_procedure, run_block, validate};
+pub use holdings::{Above, Holdings, command_of, fetch_from, language};
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 pub use result::keep_row;
+pub use sql_language::Sql;
 pub use state::{CompiledKey, RoutineState};
 
 /// A language of routines. Implementations hold no state; what they compile goes into `Holdings::routines`.
 pub trait Language: Sync {
+    /// As in LANGUAGE, in lower case.
+    fn name(&self) -> &'static str;
+
     /// CREATE FUNCTION, unless check_function_bodies is off: refuses what can be refused before the first call.
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()>;
 
@@ -46,18 +52,6 @@ pub trait Language: Sync {
 
     /// DO: an anonymous block.
     fn run_block(&self, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()>;
-}
-
-/// The language of this name.
-pub fn language(name: &str) -> SqlResult<&'static dyn Language> {
-    match name {
-        "sql" => Ok(&sql_language::Sql),
-        "plpgsql" => Ok(&crate::plpgsql::PlPgSql),
-        _ => Err(SqlError::new(
-            sqlstate::UNDEFINED_OBJECT,
-            format!("language \"{name}\" does not exist"),
-        )),
-    }
 }
 
 /// The columns of one row of a routine's result, where its definition tells them and nothing in it is polymorphic.

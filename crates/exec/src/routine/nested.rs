@@ -4,9 +4,9 @@
 //! settings. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
 //! volatile routine begins one of its own, any other sees what the caller sees.
 //!
-//! Leaves out: transaction control (`session::procedure`) and statements that act on the session itself (0A000 by name).
+//! Leaves out: transaction control (`utility::BodyContext`) and statements that act on the session itself (0A000 by name).
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,12 +22,10 @@ use mote_sql::builtin::function::Volatility;
 use mote_types::Datum;
 use parking_lot::Mutex;
 
-use super::keep_row;
-use crate::command;
-use crate::session::cursor::Cursor;
-use crate::session::portal::{Portal, PortalState};
-use crate::session::procedure::loop_writes;
-use crate::session::run::{modifies, query_tag};
+use super::{command_of, keep_row};
+use crate::portal::cursor::loop_writes;
+use crate::portal::{Cursor, Portal, modifies, query_tag};
+use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
 use mote_executor::context::StatementContext;
@@ -194,20 +192,18 @@ pub fn open_portal(
     };
     let cursor = Cursor::new(scroll, false, false, query);
     let running = start(plan, statement, parameters, volatile, context)?;
-    Ok(Portal {
+    let mut portal = Portal::new(
         prepared,
-        plan: running.plan,
-        parameters: Vec::new(),
-        // Values as they are: text is the client's wish.
-        result_formats: vec![1],
-        state: PortalState::Ready,
-        execution: running.execution,
-        savepoint_depth: context.session.savepoint_depth,
-        cursor: Some(Box::new(cursor)),
-        made_us: context.session.statement_start_us,
-        charge: None,
-        statement_charge: None,
-    })
+        running.plan,
+        Vec::new(),
+        context.session.savepoint_depth,
+    );
+    // Values as they are: text is the client's wish.
+    portal.result_formats = vec![1];
+    portal.execution = running.execution;
+    portal.cursor = Some(Box::new(cursor));
+    portal.made_us = context.session.statement_start_us;
+    Ok(portal)
 }
 
 fn start(
@@ -241,15 +237,7 @@ fn start(
         let access = if query.writes { Access::Write } else { Access::Read };
         context.transaction.begin_statement(access);
     }
-    let program = plan
-        .program
-        .as_ref()
-        .ok_or_else(|| SqlError::internal("a query without a program"))?;
-    let spare = &mut Holdings::of(context.calls).spare;
-    let mut execution = match spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
-        Some(at) => spare.swap_remove(at),
-        None => Box::new(Execution::new(program.clone())),
-    };
+    let mut execution = Holdings::of(context.calls).execution_for(&plan)?;
     execution.start(&mut parameters, context)?;
     Ok(Running {
         plan,
@@ -282,7 +270,7 @@ impl Running {
             }
             let finished = held.is_empty();
             return Ok(Done {
-                tag: self.tag(rows),
+                tag: self.tag(rows, context),
                 rows,
                 finished,
             });
@@ -293,16 +281,16 @@ impl Running {
             .ok_or_else(|| SqlError::internal("a closed query was fetched from"))?;
         let outcome = execution.run(context, max_rows, emit)?;
         Ok(Done {
-            tag: self.tag(outcome.rows),
+            tag: self.tag(outcome.rows, context),
             rows: outcome.rows,
             finished: outcome.finished,
         })
     }
 
-    fn tag(&self, rows: u64) -> CommandTag {
+    fn tag(&self, rows: u64, context: &StatementContext<'_>) -> CommandTag {
         match &self.plan.plan.body {
             PlanBody::Query(query) => query_tag(query.command, rows),
-            PlanBody::Utility(utility) => CommandTag::Word(command::name(utility)),
+            PlanBody::Utility(utility) => CommandTag::Word(command_of(utility, context).name()),
         }
     }
 
@@ -363,20 +351,15 @@ fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResul
 }
 
 /// What a routine that is not volatile may run is told by the kind of the statement.
-pub fn check_allowed(statement: &ast::Statement, volatility: Volatility) -> SqlResult<()> {
+pub fn check_allowed(
+    statement: &ast::Statement,
+    volatility: Volatility,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
     match statement {
         _ if volatility == Volatility::Volatile => Ok(()),
         ast::Statement::Query(_) => Ok(()),
-        other => Err(not_volatile(word_of(other))),
-    }
-}
-
-fn word_of(statement: &ast::Statement) -> &'static str {
-    match statement {
-        ast::Statement::Insert(_) => "INSERT",
-        ast::Statement::Update(_) => "UPDATE",
-        ast::Statement::Delete(_) => "DELETE",
-        other => command::name(other),
+        other => Err(not_volatile(command_of(other, context).name())),
     }
 }
 
@@ -394,22 +377,23 @@ fn run_utility(
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
-    let name = command::name(statement);
+    let command = command_of(statement, context);
     if !volatile {
-        return Err(not_volatile(name));
+        return Err(not_volatile(command.name()));
     }
-    if let Some(refused) = acts_on_session(statement) {
-        return Err(refused_in_function(refused));
+    if command.needs_session() {
+        return Err(refused_in_function(command));
     }
-    if context.transaction.is_read_only() && !command::allowed_read_only(statement) {
-        return Err(read_only_error(name));
+    if context.transaction.is_read_only() && !command.is_read_only() {
+        return Err(read_only_error(command.name()));
     }
-    if !matches!(statement, ast::Statement::Lock(_)) {
+    if command.takes_snapshot() {
         context.transaction.begin_statement(Access::Write);
     }
     // In a function no command can be the only one of its transaction.
+    let issued = Issued { text, in_block: true };
     let outer_text = std::mem::replace(&mut context.session.statement_text, text.clone());
-    let result = command::run(statement, text, true, context);
+    let result = command.run(issued, context);
     context.session.statement_text = outer_text;
     result
 }
@@ -421,8 +405,9 @@ fn utility_rows(
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<VecDeque<Vec<Datum>>> {
+    let command = command_of(utility, context);
     if !volatile {
-        return Err(not_volatile(command::name(utility)));
+        return Err(not_volatile(command.name()));
     }
     match utility {
         ast::Statement::Explain(explain) => {
@@ -430,29 +415,10 @@ fn utility_rows(
             let lines = session.explain_nested(explain, &statement.text, &statement.names, context.host)?;
             Ok(lines.into_iter().map(|line| vec![line]).collect())
         }
-        other => Err(refused_in_function(
-            acts_on_session(other).unwrap_or(command::name(other)),
-        )),
+        _ => Err(refused_in_function(command)),
     }
 }
 
-fn refused_in_function(what: &str) -> SqlError {
-    SqlError::unsupported(format_args!("{what} in a function"))
-}
-
-/// Statements that need more than a statement can reach.
-fn acts_on_session(statement: &ast::Statement) -> Option<&'static str> {
-    use ast::Statement::*;
-    Some(match statement {
-        Transaction(_) => "transaction control",
-        Show(_) => "SHOW",
-        Prepare(_) => "PREPARE",
-        Execute(_) => "EXECUTE",
-        Deallocate(_) => "DEALLOCATE",
-        DeclareCursor(_) => "DECLARE CURSOR",
-        Fetch(_) => "FETCH",
-        ClosePortal(_) => "CLOSE",
-        Discard(_) => "DISCARD",
-        _ => return None,
-    })
+fn refused_in_function(command: &dyn Utility) -> SqlError {
+    SqlError::unsupported(format_args!("{} in a function", command.name()))
 }

@@ -3,7 +3,7 @@
 //! Promises: parameters go by number and by name, columns first; the result is what the last statement yields,
 //! converted by assignment; errors carry CONTEXT as PostgreSQL's do. Leaves out: inlining.
 
-use crate::session::holdings::Holdings;
+use crate::routine::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -23,13 +23,13 @@ use super::nested::{self, Statement};
 use super::result::Conversion;
 use super::state::CompiledKey;
 use super::{Language, is_polymorphic};
-use crate::session::BodyContext;
+use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::memory::KeptRows;
 use mote_executor::plans::CachedPlan;
 
-pub(super) struct Sql;
+pub struct Sql;
 
 /// A body's statements.
 struct Compiled {
@@ -39,6 +39,10 @@ struct Compiled {
 }
 
 impl Language for Sql {
+    fn name(&self) -> &'static str {
+        "sql"
+    }
+
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
         // An error with a place in the body needs no further word.
         check(routine, context).map_err(|error| match error.fields().position {
@@ -212,7 +216,7 @@ fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> S
     let compiled = Arc::new(compile(call.routine, call.types, context)?);
     for statement in &compiled.statements {
         refuse_transaction_control(&statement.parsed.statement)?;
-        nested::check_allowed(&statement.parsed.statement, call.routine.volatility)?;
+        nested::check_allowed(&statement.parsed.statement, call.routine.volatility, context)?;
     }
     Holdings::of(context.calls).routines.keep(key, compiled.clone());
     Ok(compiled)

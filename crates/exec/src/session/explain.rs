@@ -9,7 +9,7 @@ use mote_executor::plans::explain::read_options;
 use mote_grammar::ast::{Explain, Statement};
 
 use super::Session;
-use crate::command;
+use crate::utility::text_column;
 
 impl Session {
     pub(crate) fn explain(
@@ -25,7 +25,7 @@ impl Session {
             explained => self.state.plan_explained(explained, text, &types, None, host)?,
         };
         let lines = self.state.lines_of(&plan.plan, &options)?;
-        host.start_rows(&[command::text_column("QUERY PLAN")])?;
+        host.start_rows(&[text_column("QUERY PLAN")])?;
         let format = self.state.settings.effective.format.clone();
         for line in lines {
             host.row(&[line], &format)?;

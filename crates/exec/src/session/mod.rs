@@ -1,26 +1,23 @@
 //! One client's session: statements, portals, transaction block, settings.
 //!
-//! Read in this order: `mote_executor::context::state` (what statements may read and change), `holdings` (what layers above
-//! the executor keep with it), `block` (the transaction block), `portal`
-//! (a plan under way), `planning` (text to plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
+//! Read in this order: `mote_executor::context::state` (what statements may read and change), `routine::holdings` (what
+//! layers above the executor keep with it), `block` (the transaction block), `planning` (text to plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
 //! `procedure` (bodies that end their transaction), `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
 
 mod block;
-pub(crate) mod cursor;
+mod cursor;
 mod detach;
 mod explain;
-pub(crate) mod holdings;
 mod objects;
-pub(crate) mod planning;
-pub(crate) mod portal;
-pub(crate) mod portals;
+mod own;
+mod planning;
 mod prepared;
-pub(crate) mod procedure;
+mod procedure;
 mod revocation;
-pub(crate) mod run;
+mod run;
 mod statements;
 mod steps;
 mod notifications;
@@ -35,8 +32,10 @@ use mote_engine::{MemoryCharge, Transaction, Wake};
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
+pub use crate::portal::{Portal, PortalState};
+use crate::routine::{Above, Holdings};
+use crate::{command, plpgsql, routine};
 use block::{BlockState, TransactionBlock};
-use holdings::Holdings;
 use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::database::Database;
@@ -47,14 +46,30 @@ use mote_catalog::views::SessionObjects;
 use mote_executor::context::notifications::SessionNotifications;
 use mote_executor::context::{SequenceValues, SessionState};
 use mote_executor::memory::{self, row_bytes};
-use mote_executor::plans::Prepared;
+use mote_executor::plans::{CachedPlan, Prepared};
 use objects::NamedStatement;
-pub use portal::{BindTarget, Portal, PortalState};
-pub use procedure::BodyContext;
-pub(crate) use steps::Steps;
 
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
 pub const NAMED_OBJECTS_MAX: usize = 65_536;
+
+/// What bodies of routines find above themselves.
+static ABOVE_ROUTINES: Above = Above {
+    command: command::of,
+    languages: &[&routine::Sql, &plpgsql::PlPgSql],
+};
+
+/// A statement about to be bound, with the plan that its parameters are read for.
+pub struct BindTarget {
+    prepared: Arc<Prepared>,
+    plan: Arc<CachedPlan>,
+    charge: Option<Arc<MemoryCharge>>,
+}
+
+impl BindTarget {
+    pub fn parameters(&self) -> &[ColumnType] {
+        &self.plan.plan.parameters
+    }
+}
 
 /// How a portal's execution ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,7 +199,7 @@ impl Session {
                 instance: database.instance(),
                 notifications: SessionNotifications::default(),
             },
-            holdings: Holdings::default(),
+            holdings: Holdings::new(&ABOVE_ROUTINES),
             database: database.clone(),
             wake: identity.wake,
             transaction: None,
@@ -339,19 +354,12 @@ impl Session {
             "" => None,
             _ => Some(self.charge_portal(&parameters)?),
         };
-        let made = Portal {
-            charge,
-            statement_charge: target.charge,
-            prepared: target.prepared,
-            plan: target.plan,
-            parameters,
-            result_formats,
-            state: PortalState::Ready,
-            execution: None,
-            savepoint_depth: self.state.savepoint_depth,
-            cursor: None,
-            made_us: self.state.statement_start_us,
-        };
+        let depth = self.state.savepoint_depth;
+        let mut made = Portal::new(target.prepared, target.plan, parameters, depth);
+        made.result_formats = result_formats;
+        made.made_us = self.state.statement_start_us;
+        made.charge = charge;
+        made.statement_charge = target.charge;
         if let Some(old) = self.holdings.portals.put(name, made) {
             self.retire(old);
         }

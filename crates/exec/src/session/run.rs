@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{Access, StatementStart, TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
 use mote_grammar::ast::{ParsedStatement, Statement};
 use mote_planner::plan::{PlanBody, QueryPlan};
 use mote_sql::access::Command;
 use mote_types::Datum;
 
 use super::block::BlockState;
-use super::portal::PortalState;
-use super::{ExecuteEnd, Portal, Session};
+use super::{ExecuteEnd, Session};
 use crate::command;
+use crate::portal::{Portal, PortalState, modifies, query_tag, run_started};
+use crate::utility::Issued;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
 use mote_executor::context::UtilityParameters;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
+use mote_executor::plans::Prepared;
 use mote_executor::plans::planning::{PlanningRounds, parse_text};
-use mote_executor::plans::{CachedPlan, Prepared};
-use mote_executor::query::{Execution, RunOutcome};
+use mote_executor::query::RunOutcome;
 
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
@@ -133,7 +134,7 @@ impl Session {
         if portal.plan.reads_objects {
             self.gather_objects();
         }
-        let mut execution = self.execution_for(&portal.plan)?;
+        let mut execution = self.holdings.execution_for(&portal.plan)?;
         let transaction = self.transaction.as_ref().expect("ensured above");
         if modifies(query) {
             transaction
@@ -198,26 +199,6 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         }
-    }
-
-    /// Operator state for a plan: one that ran before, or a new one.
-    fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Box<Execution>> {
-        let program = plan
-            .program
-            .as_ref()
-            .ok_or_else(|| SqlError::internal("a query without a program"))?;
-        if let Some(at) = self
-            .holdings
-            .spare
-            .iter()
-            .rposition(|e| Arc::ptr_eq(e.program(), program))
-        {
-            return Ok(self.holdings.spare.swap_remove(at));
-        }
-        if self.holdings.spare.len() >= super::holdings::SPARE_EXECUTIONS {
-            self.holdings.spare.remove(0);
-        }
-        Ok(Box::new(Execution::new(program.clone())))
     }
 
     /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
@@ -298,27 +279,30 @@ impl Session {
         if let Statement::Transaction(transaction) = &**statement {
             return self.transaction_statement(transaction, host);
         }
-        if self.database.is_following() && !command::allowed_in_recovery(statement) {
-            return Err(write_error::recovery_error(command::name(statement)));
+        let command = command::of(statement);
+        if self.database.is_following() && !command.runs_in_recovery() {
+            return Err(write_error::recovery_error(command.name()));
         }
-        if let Some(tag) = command::run_on_session(self, statement, text, host)? {
+        let issued = Issued {
+            text,
+            in_block: self.in_block_or_query_of_several(),
+        };
+        if let Some(tag) = command.run_on_session(issued, self, host)? {
             return Ok(tag);
         }
-        if let Some((steps, tag)) = command::steps(statement, text, self.in_block_or_query_of_several())? {
+        if let Some(steps) = command.steps(issued)? {
             self.run_steps(steps, text, host)?;
-            return Ok(tag);
+            return Ok(CommandTag::Word(command.name()));
         }
-        if let Some(tag) = self.run_procedure(statement, text, host)? {
-            return Ok(tag);
+        if command.has_body() && !issued.in_block {
+            return self.run_procedure(command, text, host);
         }
         self.ensure_transaction()?;
-        // LOCK TABLE takes no snapshot: what it waited for is seen by the first query, at every isolation level.
-        let takes_snapshot = !matches!(**statement, Statement::Lock(_));
+        let takes_snapshot = command.takes_snapshot();
         self.block.started |= takes_snapshot;
-        if self.state.settings.transaction.read_only && !command::allowed_read_only(statement) {
-            return Err(read_only_error(command::name(statement)));
+        if self.state.settings.transaction.read_only && !command.is_read_only() {
+            return Err(read_only_error(command.name()));
         }
-        let in_block = self.in_block_or_query_of_several();
         let transaction = self.transaction.as_ref().expect("ensured above");
         if takes_snapshot {
             transaction.begin_statement(Access::Write);
@@ -332,7 +316,7 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
-        let tag = command::run(statement, text, in_block, &mut context)?;
+        let tag = command.run(issued, &mut context)?;
         context.transaction.end_statement();
         Ok(tag)
     }
@@ -415,19 +399,8 @@ impl Session {
                 "there is no parameter $1",
             ));
         }
-        let mut portal = Portal {
-            prepared,
-            plan,
-            parameters,
-            result_formats: Vec::new(),
-            state: PortalState::Ready,
-            execution: None,
-            savepoint_depth: self.state.savepoint_depth,
-            cursor: None,
-            made_us: self.state.statement_start_us,
-            charge: None,
-            statement_charge: None,
-        };
+        let mut portal = Portal::new(prepared, plan, parameters, self.state.savepoint_depth);
+        portal.made_us = self.state.statement_start_us;
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
             PlanBody::Query(_) => {
@@ -441,117 +414,5 @@ impl Session {
         }
         host.command_complete(tag);
         Ok(())
-    }
-}
-
-/// Does it write rows, and not only lock them?
-pub(crate) fn modifies(query: &QueryPlan) -> bool {
-    query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies)
-}
-
-/// Attempts at a statement that may begin again at a later snapshot. Each needs somebody else's commit, and has one row
-/// locked more than the one before.
-const ATTEMPTS_MAX: u32 = 16;
-
-/// Runs a portal's query from where it stands, its rows to the host. Answers with the command too. With a `start`, a
-/// SERIALIZABLE statement that meets a changed row before it has written or answered anything begins again at a later
-/// snapshot, if what the transaction read before still holds there.
-pub(crate) fn run_started(
-    portal: &mut Portal,
-    max_rows: u64,
-    mut start: Option<StatementStart>,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<(RunOutcome, Command)> {
-    let execution = portal.execution.take();
-    let mut execution =
-        execution.ok_or_else(|| SqlError::internal("a portal was run before it was started"))?;
-    let plan = &portal.plan;
-    if plan.plan.returns_rows {
-        context.host.start_rows(&plan.plan.output)?;
-    }
-    let formats = &portal.result_formats;
-    let (mut attempts, mut answered) = (1, false);
-    let outcome = loop {
-        let result = execution.run(context, max_rows, &mut |context, row| {
-            answered = true;
-            if !plan.named_columns.is_empty() {
-                let named = with_names(row, plan, formats, context);
-                return context
-                    .host
-                    .row(&named, &context.session.settings.effective.format);
-            }
-            context.host.row(row, &context.session.settings.effective.format)
-        });
-        match (result, &start) {
-            (Err(error), Some(since))
-                if !answered
-                    && attempts < ATTEMPTS_MAX
-                    && begins_again(&error, since, &mut execution, context) =>
-            {
-                attempts += 1;
-                start = context.transaction.statement_start();
-            }
-            (result, _) => break result?,
-        }
-    };
-    if outcome.finished {
-        let checked = context.transaction.check_after_reading();
-        checked.map_err(write_error::refused_early("during conflict out checking"))?;
-    }
-    portal.execution = Some(execution);
-    Ok((outcome, portal.plan.query()?.command))
-}
-
-/// Whether a statement that failed stands at its beginning again, with a later snapshot.
-#[cold]
-fn begins_again(
-    error: &SqlError,
-    start: &StatementStart,
-    execution: &mut Execution,
-    context: &mut StatementContext<'_>,
-) -> bool {
-    if error.fields().state != state::SERIALIZATION_FAILURE {
-        return false;
-    }
-    execution.release_snapshot();
-    if !context.transaction.take_later_snapshot(start) {
-        return false;
-    }
-    context.transaction.begin_statement(Access::Write);
-    execution.start_again(context);
-    true
-}
-
-/// The row with regclass values and their kin as names, where the client wants text.
-fn with_names(
-    row: &[Datum],
-    plan: &CachedPlan,
-    formats: &[i16],
-    context: &StatementContext<'_>,
-) -> Vec<Datum> {
-    let mut named = row.to_vec();
-    for &i in &plan.named_columns {
-        let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
-        if let (true, Datum::Oid(value)) = (text, &row[i]) {
-            let ty = plan.plan.output[i].ty.oid;
-            let name = mote_executor::value::reg_output(
-                context.session.reader(),
-                context.database.engine(),
-                Oid(*value),
-                ty,
-            );
-            named[i] = Datum::Text(name.into());
-        }
-    }
-    named
-}
-
-pub(crate) fn query_tag(command: Command, rows: u64) -> CommandTag {
-    match command {
-        Command::Select => CommandTag::Select(rows),
-        Command::Insert => CommandTag::Insert(rows),
-        Command::Update => CommandTag::Update(rows),
-        Command::Delete => CommandTag::Delete(rows),
-        Command::Merge => CommandTag::Merge(rows),
     }
 }

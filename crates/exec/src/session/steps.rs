@@ -4,49 +4,15 @@
 //! step. Inside a transaction block, where the statement allows one, all steps run in the block's transaction. What a
 //! failing statement has committed stays. Leaves out: what the steps do (`command`).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_engine::Access;
 
 use super::Session;
+use crate::utility::Steps;
 use mote_catalog::host::Host;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
-
-type Step = Box<dyn FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()>>;
-
-/// What is still to be done. A step may add others.
-#[derive(Default)]
-pub(crate) struct Steps {
-    queue: VecDeque<Step>,
-}
-
-impl Steps {
-    pub fn first(
-        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
-    ) -> Steps {
-        let mut steps = Steps::default();
-        steps.add(step);
-        steps
-    }
-
-    /// Behind all others.
-    pub fn add(
-        &mut self,
-        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
-    ) {
-        self.queue.push_back(Box::new(step));
-    }
-
-    /// Before all others.
-    pub fn add_next(
-        &mut self,
-        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
-    ) {
-        self.queue.push_front(Box::new(step));
-    }
-}
 
 impl Session {
     /// Runs all steps. The transaction of the last one is left to the end of the statement.
@@ -57,7 +23,7 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<()> {
         let in_block = self.in_block_or_query_of_several();
-        while let Some(step) = steps.queue.pop_front() {
+        while let Some(step) = steps.take_next() {
             self.ensure_transaction()?;
             self.block.started = true;
             let transaction = self.transaction.as_ref().expect("ensured above");
@@ -73,7 +39,7 @@ impl Session {
             };
             step(&mut steps, &mut context)?;
             context.transaction.end_statement();
-            if !in_block && !steps.queue.is_empty() {
+            if !in_block && !steps.is_empty() {
                 self.commit_transaction(host)?;
             }
         }

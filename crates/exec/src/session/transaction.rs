@@ -84,7 +84,7 @@ impl Session {
         statement: &TransactionStatement,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
-        if let Some(command) = command::prepared_transaction_name(statement)
+        if let Some(command) = prepared_transaction_name(statement)
             && self.database.is_following()
         {
             return Err(write_error::recovery_error(command));
@@ -613,6 +613,16 @@ impl Session {
         for setting in reported {
             host.parameter_status(setting.name, &setting.value);
         }
+    }
+}
+
+/// The command that makes or decides a prepared transaction.
+fn prepared_transaction_name(statement: &TransactionStatement) -> Option<&'static str> {
+    match statement {
+        TransactionStatement::PrepareTransaction { .. } => Some("PREPARE TRANSACTION"),
+        TransactionStatement::CommitPrepared { .. } => Some("COMMIT PREPARED"),
+        TransactionStatement::RollbackPrepared { .. } => Some("ROLLBACK PREPARED"),
+        _ => None,
     }
 }
 

@@ -93,7 +93,7 @@ pub enum Statement {
     Cluster(Box<Cluster>),
     Reindex(Box<Reindex>),
     Lock(Box<Lock>),
-    Listen(Name),
+    Listen(Listen),
     Notify(Notify),
     Unlisten(Unlisten),
     Discard(Discard),
@@ -103,8 +103,12 @@ pub enum Statement {
     /// A statement PostgreSQL's grammar knows and this tree does not. The name is that of the command, as in
     /// `CREATE FOREIGN SERVER`; running it answers `0A000`. It is a node and not a parse error so that one such
     /// statement does not hide the others of its text.
-    Unsupported(&'static str),
+    Unsupported(UnsupportedStatement),
 }
+
+/// The name of a command that there is no tree for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnsupportedStatement(pub &'static str);
 
 /// A statement and where it stands in the text it came from.
 #[derive(Clone, Debug, PartialEq)]

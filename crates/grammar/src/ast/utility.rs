@@ -269,6 +269,11 @@ pub enum TableLockMode {
     AccessExclusive,
 }
 
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listen {
+    pub channel: Name,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notify {
     pub channel: Name,

@@ -62,7 +62,9 @@ impl Converter<'_> {
             })),
             Node::ReindexStmt(node) => Statement::Reindex(Box::new(self.reindex(node)?)),
             Node::LockStmt(node) => Statement::Lock(Box::new(self.lock(node)?)),
-            Node::ListenStmt(node) => Statement::Listen(node.conditionname().unwrap_or_default().into()),
+            Node::ListenStmt(node) => Statement::Listen(Listen {
+                channel: node.conditionname().unwrap_or_default().into(),
+            }),
             Node::NotifyStmt(node) => Statement::Notify(Notify {
                 channel: node.conditionname().unwrap_or_default().into(),
                 payload: node.payload().map(Box::from),
@@ -168,7 +170,7 @@ impl Converter<'_> {
                 }))
             }
             other => match unsupported_command(other) {
-                Some(name) => Statement::Unsupported(name),
+                Some(name) => Statement::Unsupported(UnsupportedStatement(name)),
                 None => return Err(self.unexpected(other, "a statement")),
             },
         })

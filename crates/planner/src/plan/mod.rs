@@ -14,7 +14,7 @@ use std::sync::Arc;
 use mote_common::Oid;
 use mote_types::ColumnType;
 
-use mote_grammar::ast::Statement;
+use mote_grammar::ast::{Statement, UnsupportedStatement};
 use mote_sql::access::{Command, Dependency, RelationAccess};
 use mote_sql::routine::Routine;
 use node::Node;
@@ -42,7 +42,9 @@ impl Plan {
     /// Of a statement that does nothing: an empty text.
     pub fn empty() -> Plan {
         Plan {
-            body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
+            body: PlanBody::Utility(Arc::new(Statement::Unsupported(UnsupportedStatement(
+                "empty statement",
+            )))),
             parameters: Vec::new(),
             output: Arc::default(),
             returns_rows: false,

@@ -12,11 +12,26 @@ use super::super::{acl, privileges, schema};
 use super::create::Options;
 use super::dependents::{change, dependents};
 use super::find::{find, find_held, require_owner, signature_of};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::StoredRoutine;
 use mote_catalog::routine_text as text;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
+
+impl Command for AlterFunction {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            ObjectKind::Procedure => "ALTER PROCEDURE",
+            ObjectKind::Routine => "ALTER ROUTINE",
+            _ => "ALTER FUNCTION",
+        }
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
 
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {

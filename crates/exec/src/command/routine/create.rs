@@ -11,12 +11,26 @@ use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
 use crate::routine::{self, is_polymorphic, standard_body};
+use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
 use mote_catalog::routine_text::{DEFAULT_ROWS, default_cost};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+
+impl Command for CreateFunction {
+    fn name(&self) -> &'static str {
+        match self.procedure {
+            true => "CREATE PROCEDURE",
+            false => "CREATE FUNCTION",
+        }
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
 
 pub(in super::super) fn create(
     create: &CreateFunction,
@@ -51,9 +65,7 @@ pub(in super::super) fn create(
     let oid = Oid(new.oid);
     write::put(StoredObject::Routine(new), context)?;
     validate(oid, context)?;
-    Ok(CommandTag::Word(super::super::name_of_routine_command(
-        create.procedure,
-    )))
+    Ok(CommandTag::Word(create.name()))
 }
 
 fn input_types(routine: &StoredRoutine) -> impl Iterator<Item = u32> {
@@ -120,7 +132,7 @@ fn define(
     if matches!(language.as_str(), "c" | "internal") {
         return Err(SqlError::unsupported(format_args!("LANGUAGE {language}")));
     }
-    routine::language(&language)?;
+    routine::language(&language, context)?;
     let arguments = arguments(create, &language, context)?;
     let (result, returns_set) = result(create, &arguments, context)?;
     check_polymorphic(&arguments, result)?;

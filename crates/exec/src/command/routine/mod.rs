@@ -11,10 +11,8 @@ mod find;
 mod qualify;
 mod run;
 
-pub(super) use alter::{alter, comment, is_routine, owner, rename, set_schema};
-pub(super) use create::create;
+pub(super) use alter::{comment, is_routine, owner, rename, set_schema};
 pub(super) use dependents::{Dependent, Search, described, in_expressions, users_of_rows};
 pub(super) use drop::{drop, drop_all};
 pub(super) use find::{find, signature_of};
 pub(super) use qualify::{Calls, kept_text, qualify_call};
-pub(super) use run::{call, describe_call, execute_block};

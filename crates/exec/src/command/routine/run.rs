@@ -1,5 +1,7 @@
 //! CALL and DO.
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast::{Do, FunctionCall};
@@ -9,13 +11,63 @@ use mote_types::Datum;
 
 use super::super::{internal, privileges};
 use crate::routine;
-use crate::session::BodyContext;
+use crate::utility::{BodyContext, Command, Issued, OwnSession};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::SessionState;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::expr::compile;
 use mote_executor::runtime::{Runtime, Values};
+
+impl Command for Do {
+    fn name(&self) -> &'static str {
+        "DO"
+    }
+
+    /// What it runs is checked statement by statement.
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn has_body(&self) -> bool {
+        true
+    }
+
+    fn run_body(&self, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
+        execute_block(self, body)
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        execute_block(self, &mut BodyContext::Statement(context))
+    }
+}
+
+impl Command for FunctionCall {
+    fn name(&self) -> &'static str {
+        "CALL"
+    }
+
+    /// What it runs is checked statement by statement.
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn columns(&self, session: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        Ok(describe_call(self, session.state())?.map(Arc::from))
+    }
+
+    fn has_body(&self) -> bool {
+        true
+    }
+
+    fn run_body(&self, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
+        call(self, body)
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        call(self, &mut BodyContext::Statement(context))
+    }
+}
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {

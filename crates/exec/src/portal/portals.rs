@@ -19,7 +19,7 @@ fn is_held(portal: &Portal) -> bool {
 }
 
 #[derive(Default)]
-pub(crate) struct Portals {
+pub struct Portals {
     unnamed: Option<Portal>,
     named: HashMap<String, Portal>,
     spare_parameters: Vec<Vec<Datum>>,

@@ -1,0 +1,30 @@
+//! EXPLAIN: what the session does with a plan that it does not run (`session::explain`).
+
+use std::sync::Arc;
+
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
+use mote_common::SqlResult;
+use mote_grammar::ast::Explain;
+use mote_planner::plan::OutputColumn;
+
+use crate::utility::{Command, Issued, OwnSession, text_column};
+
+impl Command for Explain {
+    fn name(&self) -> &'static str {
+        "EXPLAIN"
+    }
+
+    fn columns(&self, _: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        Ok(Some([text_column("QUERY PLAN")].into()))
+    }
+
+    fn run_on_session(
+        &self,
+        issued: Issued<'_>,
+        session: &mut dyn OwnSession,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>> {
+        session.explain(self, issued.text, host).map(Some)
+    }
+}

@@ -1,0 +1,44 @@
+//! Commands that are read and not built: they answer 0A000 by their names.
+
+use mote_grammar::ast::{
+    AlterDatabaseSet, AlterDefaultPrivileges, CreateCompositeType, CreateExtension, RefreshMaterializedView,
+    UnsupportedStatement,
+};
+
+use crate::utility::Command;
+
+impl Command for AlterDatabaseSet {
+    fn name(&self) -> &'static str {
+        "ALTER DATABASE"
+    }
+}
+
+impl Command for CreateExtension {
+    fn name(&self) -> &'static str {
+        "CREATE EXTENSION"
+    }
+}
+
+impl Command for CreateCompositeType {
+    fn name(&self) -> &'static str {
+        "CREATE TYPE"
+    }
+}
+
+impl Command for AlterDefaultPrivileges {
+    fn name(&self) -> &'static str {
+        "ALTER DEFAULT PRIVILEGES"
+    }
+}
+
+impl Command for RefreshMaterializedView {
+    fn name(&self) -> &'static str {
+        "REFRESH MATERIALIZED VIEW"
+    }
+}
+
+impl Command for UnsupportedStatement {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+}

@@ -1,0 +1,76 @@
+//! Portals: plans with parameters under way, whoever runs them.
+//!
+//! Read in this order: this file (what a portal is), `run` (its query, from where it stands), `cursor` (the portals that
+//! DECLARE makes, and how FETCH moves them), `collect` (rows kept instead of sent), `portals` (those of a session by name).
+//!
+//! Leaves out: when a portal begins and ends (`session`), and locks and privileges of its plan.
+
+mod collect;
+pub mod cursor;
+mod portals;
+mod run;
+
+use std::sync::Arc;
+
+use mote_engine::MemoryCharge;
+use mote_executor::plans::{CachedPlan, Prepared};
+use mote_executor::query::Execution;
+use mote_types::Datum;
+
+pub use collect::{Collect, collect};
+pub use cursor::Cursor;
+pub use portals::Portals;
+pub use run::{modifies, query_tag, run_started};
+
+/// Where a portal stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortalState {
+    Ready,
+    /// Rows were fetched and more may come.
+    Suspended,
+    Done,
+}
+
+pub struct Portal {
+    pub prepared: Arc<Prepared>,
+    pub plan: Arc<CachedPlan>,
+    pub parameters: Vec<Datum>,
+    /// The client's wish per column: the host's business, kept here because it belongs to the portal.
+    pub result_formats: Vec<i16>,
+    pub state: PortalState,
+    pub execution: Option<Box<Execution>>,
+    /// Savepoint depth it was made at: rolled back with it.
+    pub savepoint_depth: u32,
+    /// Made by DECLARE, or fetched from.
+    pub cursor: Option<Box<Cursor>>,
+    /// When it was made, microseconds since 2000-01-01 UTC.
+    pub made_us: i64,
+    /// What it keeps itself; the unnamed portal is not charged.
+    pub charge: Option<MemoryCharge>,
+    /// What its statement takes, which may be closed before it.
+    pub statement_charge: Option<Arc<MemoryCharge>>,
+}
+
+impl Portal {
+    /// Ready to run.
+    pub fn new(
+        prepared: Arc<Prepared>,
+        plan: Arc<CachedPlan>,
+        parameters: Vec<Datum>,
+        savepoint_depth: u32,
+    ) -> Portal {
+        Portal {
+            prepared,
+            plan,
+            parameters,
+            result_formats: Vec::new(),
+            state: PortalState::Ready,
+            execution: None,
+            savepoint_depth,
+            cursor: None,
+            made_us: 0,
+            charge: None,
+            statement_charge: None,
+        }
+    }
+}

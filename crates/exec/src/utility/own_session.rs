@@ -1,0 +1,79 @@
+//! What a command that acts on the session asks of it: its settings, its prepared statements, its cursors.
+
+use std::sync::Arc;
+
+use mote_catalog::host::Host;
+use mote_catalog::settings::Reported;
+use mote_catalog::tag::CommandTag;
+use mote_common::SqlResult;
+use mote_executor::context::SessionState;
+use mote_grammar::ast::{
+    AlterTable, ClosePortal, Deallocate, DeclareCursor, Discard, Execute, Explain, Fetch, Prepare,
+    TransactionModes,
+};
+use mote_planner::plan::OutputColumn;
+
+/// The session that a command was given to.
+pub trait OwnSession {
+    fn state(&self) -> &SessionState;
+
+    fn state_mut(&mut self) -> &mut SessionState;
+
+    /// Inside a transaction block?
+    fn in_block(&self) -> bool;
+
+    /// Tells the client, and refreshes what is derived from settings.
+    fn settings_changed(&mut self, reported: Vec<Reported>, host: &mut dyn Host);
+
+    /// SET TRANSACTION, before the first query.
+    fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()>;
+
+    /// Makes the settings show how the transaction runs.
+    fn note_characteristics_for_show(&mut self);
+
+    /// SET TRANSACTION SNAPSHOT.
+    fn import_snapshot(&mut self, id: &str) -> SqlResult<()>;
+
+    fn prepare_statement(
+        &mut self,
+        prepare: &Prepare,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag>;
+
+    fn execute_statement(
+        &mut self,
+        execute: &Execute,
+        text: &str,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag>;
+
+    fn describe_execute(&self, execute: &Execute) -> SqlResult<Option<Arc<[OutputColumn]>>>;
+
+    fn deallocate(&mut self, deallocate: &Deallocate) -> SqlResult<CommandTag>;
+
+    fn declare_cursor(
+        &mut self,
+        declare: &DeclareCursor,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag>;
+
+    fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag>;
+
+    fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Arc<[OutputColumn]>>>;
+
+    fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag>;
+
+    fn explain(&mut self, explain: &Explain, text: &Arc<str>, host: &mut dyn Host) -> SqlResult<CommandTag>;
+
+    fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag>;
+
+    /// DETACH PARTITION .. CONCURRENTLY. None: not such a statement, or inside a block.
+    fn detach_concurrently(
+        &mut self,
+        alter: &AlterTable,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>>;
+}
