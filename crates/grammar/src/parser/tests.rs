@@ -188,11 +188,11 @@ fn what_is_not_carried_is_refused_by_name() {
     }
     assert_eq!(
         one("create rule r as on insert to t do nothing"),
-        Statement::Unsupported("CREATE RULE")
+        Statement::Unsupported(UnsupportedStatement("CREATE RULE"))
     );
     assert_eq!(
         one("create foreign table t (a int) server s"),
-        Statement::Unsupported("CREATE FOREIGN TABLE")
+        Statement::Unsupported(UnsupportedStatement("CREATE FOREIGN TABLE"))
     );
 }
 
