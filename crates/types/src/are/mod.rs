@@ -3,7 +3,7 @@
 //! Read in this order: `charset` (sets of characters), `syntax` (the expression as a tree), `lexer` and `parser`
 //! (text to tree), `tree` (who prefers long and who short matches), `program` and `scan` (which strings match,
 //! without who matched what), `dissect` (which part each group took), `prefilter` (the `regex` crate, where it
-//! provably answers the same).
+//! provably answers the same), `long` (the same automata, in steps that are paid for).
 //!
 //! A match starts as far left as it can. Where it ends, and what each group takes, follows from preferences: every
 //! quantifier prefers long or short, and an expression prefers what its first quantified atom prefers (section
@@ -16,6 +16,7 @@
 mod charset;
 mod dissect;
 mod lexer;
+mod long;
 mod parser;
 mod prefilter;
 mod program;
@@ -28,13 +29,18 @@ mod tree;
 use std::ops::Range;
 
 use mote_common::error::state;
+use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 
 use dissect::Matcher;
+use prefilter::Prefilter;
 use tree::Node;
 
 /// Steps of one search: a second or two of work, far more than one without back references needs.
 const STEPS_MAX: u64 = 1 << 28;
+
+/// What it costs to begin a search, in units of `work`.
+const SEARCH_UNITS: usize = 256;
 
 /// How a pattern is read: option letters, the arguments of the functions and `(?..)` at a pattern's start alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +108,7 @@ pub struct Regex {
     tree: Node,
     groups: usize,
     ignore_case: bool,
-    prefilter: Option<regex::Regex>,
+    prefilter: Option<Prefilter>,
 }
 
 /// What one match took: the whole and each group, as byte ranges of the text.
@@ -155,7 +161,7 @@ impl Regex {
 
     pub fn is_match(&self, text: &str) -> SqlResult<bool> {
         if let Some(prefilter) = &self.prefilter {
-            return Ok(prefilter.is_match(text));
+            return prefilter.is_match(text);
         }
         let mut matcher = self.matcher(text);
         if self.tree.has_backreference() {
@@ -170,9 +176,9 @@ impl Regex {
         let Some(prefilter) = &self.prefilter else {
             return matcher.find(&self.tree, from);
         };
-        match prefilter.find_at(text, from) {
+        match prefilter.find_start(text, from)? {
             None => Ok(None),
-            Some(found) => matcher.match_at(&self.tree, found.start()),
+            Some(start) => matcher.match_at(&self.tree, start),
         }
     }
 
@@ -180,8 +186,11 @@ impl Regex {
     /// character further.
     pub fn matches<'a>(&'a self, text: &'a str, from: usize) -> impl Iterator<Item = SqlResult<Match>> + 'a {
         let mut next = Some(from);
+        // A search pays for what it goes through, and not for having begun.
+        let mut meter = Meter::default();
         std::iter::from_fn(move || {
-            let found = match self.find_at(text, next?) {
+            let from = next?;
+            let found = match meter.tick(SEARCH_UNITS).and_then(|()| self.find_at(text, from)) {
                 Ok(found) => found?,
                 Err(error) => {
                     next = None;

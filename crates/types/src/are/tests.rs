@@ -202,3 +202,58 @@ fn agrees_with_the_regex_crate_on_where_matches_start() {
         }
     }
 }
+
+/// Both engines answer the same, also from a place in the middle.
+#[test]
+fn a_long_text_is_searched_as_a_short_one_is() {
+    let patterns = [
+        "z",
+        "b1",
+        "[0-9]x",
+        "a.*z",
+        "(a|b|1){1,200}z",
+        "^b",
+        "a$",
+        "x*",
+        "z|b1a",
+        "(ab1){3,}",
+        "1a|x.*y",
+    ];
+    let mut prng = mote_common::prng::Prng::new(11);
+    for pattern in patterns {
+        for options in ["", "n", "i"] {
+            let mut parsed = Options::default();
+            options.chars().for_each(|letter| assert!(parsed.apply(letter)));
+            let syntax = parser::parse(pattern, parsed).unwrap().syntax;
+            let prefilter = prefilter::build(&syntax).unwrap();
+            for round in 0..20 {
+                let letters = ["ab1", "ä", "\n", "z", "x", "y"];
+                let text: String = (0..prng.below(60))
+                    .map(|_| letters[prng.below(1 + round % 6) as usize])
+                    .collect();
+                let starts = (0..=text.len()).filter(|&at| text.is_char_boundary(at));
+                for from in starts {
+                    let (short, long) = prefilter.both(&text, from);
+                    assert_eq!(short, long, "{pattern} with {options} on {text:?} from {from}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_of_a_long_text_finds_what_stands_at_its_end() {
+    let text = "ab1".repeat(long::LONG_BYTES) + "z9";
+    for (pattern, start) in [
+        ("z[0-9]", text.len() - 2),
+        ("a.*z", 0),
+        ("[xyz]\\d$", text.len() - 2),
+    ] {
+        let found = Regex::new(pattern, Options::default()).unwrap();
+        assert!(found.is_match(&text).unwrap(), "{pattern}");
+        assert_eq!(
+            found.prefilter.as_ref().unwrap().find_start(&text, 0).unwrap(),
+            Some(start)
+        );
+    }
+}
