@@ -10,23 +10,30 @@
 //!  2. A thread without a payer (recovery, checkpoints, tests) spends without end.
 //!  3. Small values cost nothing: who calls does so once per [`GRAIN_BYTES`], and never for less than that.
 //!
-//! Read `memory` for reservations, `pieces` for long values cut into payable parts, `find` for searches in them.
+//! Read `memory` for reservations, `pieces` for long values cut into payable parts, `find` for searches in them, `sort`
+//! for long lists in order, `unwind` for ending what knows no errors, `discard` for freeing long lists.
 
+mod discard;
 mod find;
 mod memory;
 mod pieces;
+mod sort;
+mod unwind;
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::{SqlError, SqlResult};
 
+pub use discard::{Bulk, discard, free_discarded};
 pub use find::{Finder, find};
 pub use memory::{MemoryLimit, VALUE_BYTES_MAX, invalid_size, limit_memory, reserve};
 pub use pieces::{
     GRAIN_BYTES, Meter, bytes_buffer, check_length, chunks, grow, grow_bytes, list, make_room,
     make_room_for_bytes, pieces, push, text_buffer,
 };
+pub use sort::sort_by;
+pub use unwind::or_unwound;
 
 /// Units between two questions to the payer: well below a millisecond.
 const SLICE_UNITS: usize = 256 << 10;
@@ -35,8 +42,8 @@ const SLICE_UNITS: usize = 256 << 10;
 pub trait Payer {
     /// A slice is used up. Lets others run, where `may_suspend`; an error ends the work.
     fn slice_over(&self, may_suspend: bool) -> SqlResult<()>;
-    /// The same of work that cannot fail: what would end it stays for the next question.
-    fn pause(&self, may_suspend: bool);
+    /// The same of work that cannot fail: what would end it stays for the next question. Answers whether there is such.
+    fn pause(&self, may_suspend: bool) -> bool;
 }
 
 /// What stands behind a thread's work.
@@ -55,6 +62,10 @@ struct State {
     left: Cell<usize>,
     account: Cell<Account>,
     unbroken: Cell<bool>,
+    /// Slices that [`pass`] has used up: how a caller knows that what it calls is long work.
+    passed_slices: Cell<usize>,
+    /// Infallible work may be unwound.
+    may_unwind: Cell<bool>,
     /// Reserved in portions too small to look at each.
     small_bytes: Cell<usize>,
     /// Part of [`memory`]'s pending bytes that is this session's.
@@ -67,6 +78,8 @@ impl State {
             left: Cell::new(SLICE_UNITS),
             account: Cell::new(Account::Open),
             unbroken: Cell::new(false),
+            passed_slices: Cell::new(0),
+            may_unwind: Cell::new(false),
             small_bytes: Cell::new(0),
             pending_bytes: Cell::new(0),
         }
@@ -76,6 +89,8 @@ impl State {
         self.left.swap(&other.left);
         self.account.swap(&other.account);
         self.unbroken.swap(&other.unbroken);
+        self.passed_slices.swap(&other.passed_slices);
+        self.may_unwind.swap(&other.may_unwind);
         self.small_bytes.swap(&other.small_bytes);
         self.pending_bytes.swap(&other.pending_bytes);
     }
@@ -187,15 +202,33 @@ pub fn pass(units: usize) {
     let account = STATE.with(|state| {
         let left = state.left.get().checked_sub(units);
         state.left.set(left.unwrap_or(SLICE_UNITS));
-        left.is_none()
-            .then(|| (state.account.get(), state.unbroken.get()))
+        left.is_none().then(|| {
+            state.passed_slices.set(state.passed_slices.get().wrapping_add(1));
+            (state.account.get(), state.unbroken.get())
+        })
     });
-    match account {
-        None | Some((Account::Open, _)) => {}
+    let ends = match account {
+        None | Some((Account::Open, _)) => false,
         // Nothing is left for what can fail.
-        Some((Account::Limited, _)) => STATE.with(|state| state.left.set(0)),
+        Some((Account::Limited, _)) => true,
         // SAFETY: `paid_by` has not returned, see there.
         Some((Account::Payer(payer), unbroken)) => unsafe { payer.as_ref() }.pause(!unbroken),
+    };
+    if ends {
+        end_soon();
+    }
+}
+
+/// The next question is not to wait for a slice; what may be unwound does not even wait for that.
+#[cold]
+#[inline(never)]
+fn end_soon() {
+    let may_unwind = STATE.with(|state| {
+        state.left.set(0);
+        state.may_unwind.get()
+    });
+    if may_unwind && let Err(error) = spend(1) {
+        unwind::unwind(error);
     }
 }
 

@@ -163,7 +163,9 @@ impl Payer for LocalPayer {
         self.signals.end_of_work(&*self.clock)
     }
 
-    fn pause(&self, _: bool) {}
+    fn pause(&self, _: bool) -> bool {
+        self.signals.is_ending(&*self.clock)
+    }
 }
 
 impl LocalHost {

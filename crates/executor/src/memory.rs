@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use mote_common::error::state;
+use mote_common::work::Bulk;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{MemoryCharge, MemoryRefused, SessionMemory};
 use mote_types::Datum;
@@ -65,7 +66,7 @@ pub fn row_bytes(row: &[Datum]) -> usize {
 /// Rows that are kept, and what they take.
 #[derive(Default)]
 pub struct KeptRows {
-    pub rows: Vec<Vec<Datum>>,
+    pub rows: Bulk<Vec<Datum>>,
     pub kept: Kept,
 }
 

@@ -8,7 +8,7 @@ use mote_catalog::host::OutputColumn;
 use mote_catalog::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old, terminated};
 use mote_catalog::tag::CommandTag;
 use mote_common::error::state;
-use mote_common::work::Payer;
+use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, epoch};
 use mote_types::{Datum, FormatSettings};
@@ -48,7 +48,7 @@ impl Payer for FiberPayer<'_> {
         self.end_of_work()
     }
 
-    fn pause(&self, may_suspend: bool) {
+    fn pause(&self, may_suspend: bool) -> bool {
         // Under a guard of the engine nobody else may run.
         if may_suspend && !epoch::is_pinned() {
             suspend(
@@ -62,7 +62,13 @@ impl Payer for FiberPayer<'_> {
             // Socket events of that time meant this session.
             self.interruption.set_drained(false);
         }
+        self.interruption.is_ending()
     }
+}
+
+/// Writing such a value pays as it goes, and may be long work.
+fn is_of_many_parts(value: &Datum) -> bool {
+    matches!(value, Datum::Array(_) | Datum::Jsonb(_) | Datum::Record(_))
 }
 
 impl WireHost<'_> {
@@ -203,7 +209,15 @@ impl Host for WireHost<'_> {
         } = &mut *self.wire;
         let before = output.len();
         *answered = true;
-        backend::data_row(output, row, &result.columns, &result.formats, format);
+        let mut write = || backend::data_row(output, row, &result.columns, &result.formats, format);
+        let written = match row.iter().any(is_of_many_parts) {
+            true => work::or_unwound(write),
+            false => Ok(write()),
+        };
+        if let Err(error) = written {
+            self.wire.take_back(before);
+            return Err(error);
+        }
         if let Some(converter) = *converter {
             recode::sent_row(output, before, &result.columns, &result.formats, converter)?;
         }

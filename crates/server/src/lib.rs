@@ -41,6 +41,7 @@ mod wire;
 pub use auth::AuthMethod;
 pub use capacity::{Capacity, CapacityError};
 pub use config::ServerConfig;
+pub use net::freeing::free_elsewhere;
 pub use server::Server;
 pub use starting::{StartError, Starting};
 pub use tls::{TlsError, TlsFiles};

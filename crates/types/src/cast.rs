@@ -210,9 +210,9 @@ fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSet
     }
     let mut out = Vec::new();
     reserve_for_text(datum.heap_bytes())?;
-    output_text(datum, from, settings, &mut out);
+    work::or_unwound(|| output_text(datum, from, settings, &mut out))?;
     work::check_length(out.len())?;
-    let text = CompactString::from_utf8(out).expect("text output is UTF-8");
+    let text = CompactString::from(String::from_utf8(out).expect("text output is UTF-8"));
     match to.oid {
         oid::NAME | oid::CHAR | oid::JSON => input_text(ColumnType::new(to.oid), &text, settings),
         _ => Ok(Datum::Text(text)),
@@ -253,7 +253,7 @@ fn convert_array(
     Ok(Datum::Array(Box::new(Array {
         element: element.oid,
         dims: array.dims.clone(),
-        elements,
+        elements: elements.into(),
     })))
 }
 

@@ -17,7 +17,7 @@ use crate::numeric::Numeric;
 use crate::oid::Oid;
 use compact_str::CompactString;
 use mote_common::SqlResult;
-use mote_common::work::{self, Meter};
+use mote_common::work::{self, Bulk, Meter};
 
 /// One SQL value.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ pub struct Array {
     pub element: Oid,
     /// Outermost first. No dimensions means the empty array `{}`.
     pub dims: Vec<Dimension>,
-    pub elements: Vec<Datum>,
+    pub elements: Bulk<Datum>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,7 +100,7 @@ impl Array {
         Array {
             element,
             dims,
-            elements,
+            elements: elements.into(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Datum {
                 Ok(Datum::Array(Box::new(Array {
                     element: array.element,
                     dims: array.dims.clone(),
-                    elements: try_clone_all(&array.elements)?,
+                    elements: try_clone_all(&array.elements)?.into(),
                 })))
             }
             Datum::Jsonb(value) => Ok(Datum::Jsonb(Box::new(value.try_clone()?))),

@@ -7,7 +7,7 @@
 use crate::numeric::Numeric;
 use compact_str::CompactString;
 use mote_common::error::state;
-use mote_common::work::{self, Meter};
+use mote_common::work::{self, Bulk, Meter};
 use mote_common::{SqlError, SqlResult};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -19,9 +19,9 @@ pub enum Json {
     Bool(bool),
     Number(Numeric),
     String(CompactString),
-    Array(Vec<Json>),
+    Array(Bulk<Json>),
     /// Ordered by key length, then key bytes; keys are unique.
-    Object(Vec<(CompactString, Json)>),
+    Object(Bulk<(CompactString, Json)>),
 }
 
 /// Deepest nesting accepted: each level costs a stack frame of the parser.
@@ -44,7 +44,7 @@ impl Json {
                 _ => kept.push(pair),
             }
         }
-        Json::Object(kept)
+        Json::Object(kept.into())
     }
 
     /// The member of an object.
@@ -80,7 +80,7 @@ impl Json {
                     meter.tick(ITEM_COST)?;
                     copies.push(item.clone_metered(meter)?);
                 }
-                Json::Array(copies)
+                Json::Array(copies.into())
             }
             Json::Object(pairs) => {
                 let mut copies = work::list(pairs.len())?;
@@ -88,7 +88,7 @@ impl Json {
                     meter.tick(ITEM_COST)?;
                     copies.push((copy_text(key, meter)?, value.clone_metered(meter)?));
                 }
-                Json::Object(copies)
+                Json::Object(copies.into())
             }
             plain => plain.clone(),
         })
@@ -386,7 +386,7 @@ impl<'a> Parser<'a> {
         let mut items = Vec::new();
         if self.peek() == Some(b']') {
             self.position += 1;
-            return Ok(Json::Array(items));
+            return Ok(Json::Array(items.into()));
         }
         loop {
             let item = self.value()?;
@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
                 Some(b',') => self.position += 1,
                 Some(b']') => {
                     self.position += 1;
-                    return Ok(Json::Array(items));
+                    return Ok(Json::Array(items.into()));
                 }
                 _ => return Err(self.expected("Expected \",\" or \"]\", but found")),
             }
@@ -410,7 +410,7 @@ impl<'a> Parser<'a> {
         let mut any = false;
         if self.peek() == Some(b'}') {
             self.position += 1;
-            return Ok(Json::Object(pairs));
+            return Ok(Json::Object(pairs.into()));
         }
         loop {
             if self.peek() != Some(b'"') {

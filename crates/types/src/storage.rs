@@ -337,7 +337,7 @@ fn decode_array(bytes: &[u8]) -> Array {
     Array {
         element,
         dims,
-        elements,
+        elements: elements.into(),
     }
 }
 

@@ -102,7 +102,7 @@ fn vector(element: Oid, elements: Vec<Datum>) -> Datum {
     Datum::Array(Box::new(mote_types::Array {
         element,
         dims,
-        elements,
+        elements: elements.into(),
     }))
 }
 

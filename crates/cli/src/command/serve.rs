@@ -249,6 +249,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         started.elapsed().as_secs_f64()
     );
     limit_values(&database);
+    mote_server::free_elsewhere().map_err(|e| format!("could not start a thread: {e}"))?;
     let follower = part.follow(&database, &arguments.data)?;
     let result = listen_until_signal(&database, config, door, &mut signals);
     drop(follower);

@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::discard::free_waiting;
 use super::{Account, STATE, limit_reached};
 use crate::error::state;
 use crate::{SqlError, SqlResult};
@@ -84,7 +85,8 @@ fn find_room(bytes: usize) -> SqlResult<()> {
     if fits() {
         return Ok(());
     }
-    // What others have freed may be resident still.
+    // What others have discarded or freed may be resident still.
+    free_waiting();
     (limit.trim)();
     if fits() {
         return Ok(());

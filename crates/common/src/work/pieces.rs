@@ -1,5 +1,6 @@
 //! Long values in parts that are paid for one by one, and buffers that ask before they grow.
 
+use super::discard::discard_any;
 use super::memory::{VALUE_BYTES_MAX, invalid_size, reserve};
 use super::spend;
 use crate::error::state;
@@ -7,6 +8,8 @@ use crate::{SqlError, SqlResult};
 
 /// Below this nobody pays: asking would cost more than the work.
 pub const GRAIN_BYTES: usize = 4 << 10;
+/// Longer buffers are moved piece by piece when they grow: a gigabyte takes longer than a statement may that is to end.
+const MOVED_AT_ONCE_BYTES: usize = 4 << 20;
 /// What is handed out at a time of a long value.
 const PIECE_BYTES: usize = 16 << 10;
 
@@ -118,18 +121,40 @@ pub fn list<T>(count: usize) -> SqlResult<Vec<T>> {
 
 /// Appends to a list whose length is not known beforehand.
 #[inline]
-pub fn push<T>(out: &mut Vec<T>, value: T) -> SqlResult<()> {
+pub fn push<T: Send + 'static>(out: &mut Vec<T>, value: T) -> SqlResult<()> {
     if out.len() == out.capacity() {
-        let more = out.len().max(4);
-        let bytes = (out.len() + more).saturating_mul(size_of::<T>());
-        if bytes >= GRAIN_BYTES {
-            // Growing may move what is there already.
-            reserve(bytes)?;
-            spend(bytes / 2)?;
-        }
-        out.reserve_exact(more);
+        make_room_in_list(out)?;
     }
     out.push(value);
+    Ok(())
+}
+
+/// Doubles the room of a list. On an error a long one is discarded.
+#[cold]
+fn make_room_in_list<T: Send + 'static>(out: &mut Vec<T>) -> SqlResult<()> {
+    let room = out.len() + out.len().max(4);
+    let bytes = room.saturating_mul(size_of::<T>());
+    if bytes < GRAIN_BYTES {
+        out.reserve_exact(room - out.len());
+        return Ok(());
+    }
+    reserve(bytes)?;
+    if bytes < MOVED_AT_ONCE_BYTES {
+        // Growing may move what is there already.
+        spend(bytes / 2)?;
+        out.reserve_exact(room - out.len());
+        return Ok(());
+    }
+    let mut larger = Vec::with_capacity(room);
+    let mut rest = std::mem::take(out).into_iter();
+    while rest.len() > 0 {
+        if let Err(error) = spend(PIECE_BYTES) {
+            discard_any((larger, rest));
+            return Err(error);
+        }
+        larger.extend(rest.by_ref().take(PIECE_BYTES / size_of::<T>().max(1)));
+    }
+    *out = larger;
     Ok(())
 }
 
@@ -152,7 +177,15 @@ pub fn grow(out: &mut String, more: &str) -> SqlResult<()> {
 pub fn make_room(out: &mut String, more: usize) -> SqlResult<()> {
     if more > out.capacity() - out.len() {
         let capacity = grown(out.len(), out.capacity(), more)?;
-        out.reserve_exact(capacity - out.len());
+        if out.len() < MOVED_AT_ONCE_BYTES {
+            out.reserve_exact(capacity - out.len());
+            return Ok(());
+        }
+        let mut larger = String::with_capacity(capacity);
+        for piece in pieces(out) {
+            larger.push_str(piece?);
+        }
+        *out = larger;
     }
     Ok(())
 }
@@ -162,7 +195,15 @@ pub fn make_room(out: &mut String, more: usize) -> SqlResult<()> {
 pub fn make_room_for_bytes(out: &mut Vec<u8>, more: usize) -> SqlResult<()> {
     if more > out.capacity() - out.len() {
         let capacity = grown(out.len(), out.capacity(), more)?;
-        out.reserve_exact(capacity - out.len());
+        if out.len() < MOVED_AT_ONCE_BYTES {
+            out.reserve_exact(capacity - out.len());
+            return Ok(());
+        }
+        let mut larger = Vec::with_capacity(capacity);
+        for chunk in chunks(out) {
+            larger.extend_from_slice(chunk?);
+        }
+        *out = larger;
     }
     Ok(())
 }
@@ -193,9 +234,9 @@ pub(super) fn grown(length: usize, capacity: usize, more: usize) -> SqlResult<us
     }
     let next = needed.max(capacity * 2).clamp(64, VALUE_BYTES_MAX);
     if next >= GRAIN_BYTES {
-        // Growing may move what is there already.
         reserve(next)?;
-        spend(length)?;
+        // Growing may move what is there already. Who moves more than that pays as he does.
+        spend(length.min(MOVED_AT_ONCE_BYTES))?;
     }
     Ok(next)
 }

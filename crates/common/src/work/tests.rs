@@ -18,8 +18,10 @@ impl Payer for Counting {
         }
     }
 
-    fn pause(&self, may_suspend: bool) {
-        self.asked.borrow_mut().push(may_suspend);
+    fn pause(&self, may_suspend: bool) -> bool {
+        let mut asked = self.asked.borrow_mut();
+        asked.push(may_suspend);
+        self.refuse_from.is_some_and(|from| asked.len() + 1 >= from)
     }
 }
 
@@ -131,4 +133,138 @@ fn windows_miss_nothing() {
         assert_eq!(find(&haystack, &needle).unwrap(), None);
     }
     assert_eq!(find(b"", b"").unwrap(), Some(0));
+}
+
+#[test]
+fn a_sort_is_the_standard_one() {
+    for seed in 0..50 {
+        let mut prng = crate::prng::Prng::new(seed);
+        let mut list: Vec<(u64, usize)> = (0..prng.below(5_000) as usize)
+            .map(|at| (prng.below(1 + 40 * seed), at))
+            .collect();
+        let mut expected = list.clone();
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        sort_by(&mut list, |a, b| a.0.cmp(&b.0)).unwrap();
+        assert_eq!(list, expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_sort_of_many_ends_in_the_middle_and_loses_nothing() {
+    let payer = Counting {
+        refuse_from: Some(2),
+        ..Counting::default()
+    };
+    let mut prng = crate::prng::Prng::new(7);
+    let mut list: Vec<String> = (0..100_000).map(|_| prng.next_u64().to_string()).collect();
+    let mut expected = list.clone();
+    let mut comparisons = 0;
+    let ended = paid_by(&payer, || {
+        sort_by(&mut list, |a, b| {
+            comparisons += 1;
+            a.cmp(b)
+        })
+    });
+    assert_eq!(ended.unwrap_err().message(), "enough");
+    assert!(comparisons < 3 * SLICE_UNITS / 64, "{comparisons} comparisons");
+    list.sort();
+    expected.sort();
+    assert!(list == expected, "an element was lost");
+}
+
+#[test]
+fn a_sort_of_few_long_values_ends_with_the_comparison() {
+    let payer = Counting {
+        refuse_from: Some(3),
+        ..Counting::default()
+    };
+    let mut list: Vec<usize> = (0..50).map(|at| at * 7 % 50).collect();
+    let mut comparisons = 0;
+    let ended = paid_by(&payer, || {
+        sort_by(&mut list, |a, b| {
+            comparisons += 1;
+            pass(SLICE_UNITS + 1);
+            a.cmp(b)
+        })
+    });
+    assert!(ended.is_err());
+    assert!(comparisons <= 3, "{comparisons} comparisons");
+}
+
+#[test]
+#[should_panic(expected = "of the comparison")]
+fn a_panic_of_the_comparison_stays_one() {
+    let _ = sort_by(&mut [1, 2, 3], |_, _| panic!("a panic of the comparison"));
+}
+
+#[test]
+fn a_list_and_a_text_grow_piece_by_piece() {
+    let payer = Counting::default();
+    let (mut list, mut text, mut bytes) = (Vec::new(), String::new(), Vec::new());
+    paid_by(&payer, || {
+        for number in 0..1_000_000_u64 {
+            push(&mut list, number).unwrap();
+            grow(&mut text, "äbcdefgh").unwrap();
+            grow_bytes(&mut bytes, b"abcdefgh").unwrap();
+        }
+    });
+    assert!(list.iter().copied().eq(0..1_000_000));
+    assert!(text == "äbcdefgh".repeat(1_000_000));
+    assert!(bytes == b"abcdefgh".repeat(1_000_000));
+    assert!(payer.asked.borrow().len() > 20);
+}
+
+#[test]
+fn a_list_ends_while_it_grows() {
+    let payer = Counting {
+        refuse_from: Some(60),
+        ..Counting::default()
+    };
+    let mut list = Vec::new();
+    let pushed = paid_by(&payer, || {
+        (0..10_000_000_u64).position(|number| push(&mut list, number).is_err())
+    });
+    assert!(pushed.is_some_and(|pushed| pushed > 100_000), "{pushed:?}");
+}
+
+#[test]
+fn discarded_lists_are_freed() {
+    let counter = std::sync::Arc::new(());
+    let long = |count: usize| -> Vec<_> { (0..count).map(|_| counter.clone()).collect() };
+    // Nobody serves here.
+    discard(long(100_000));
+    drop(Bulk::from(long(100_000)));
+    let mut cleared = Bulk::from(long(100_000));
+    cleared.clear();
+    assert_eq!(std::sync::Arc::strong_count(&counter), 1);
+    std::thread::spawn(|| free_discarded());
+    for _ in 0..200 {
+        drop(Bulk::from(long(20_000)));
+    }
+    while std::sync::Arc::strong_count(&counter) > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(Bulk::from(vec![1, 2]).into_vec(), [1, 2]);
+}
+
+#[test]
+fn work_without_errors_is_unwound() {
+    let payer = Counting {
+        refuse_from: Some(3),
+        ..Counting::default()
+    };
+    let mut turns = 0;
+    let ended = paid_by(&payer, || {
+        or_unwound(|| {
+            while turns < 100 {
+                pass(SLICE_UNITS + 1);
+                turns += 1;
+            }
+        })
+    });
+    assert_eq!(ended.unwrap_err().message(), "enough");
+    assert!(turns < 3, "{turns} turns");
+    // Elsewhere it goes on.
+    paid_by(&payer, || (0..10).for_each(|_| pass(SLICE_UNITS + 1)));
+    assert_eq!(or_unwound(|| 7).unwrap(), 7);
 }

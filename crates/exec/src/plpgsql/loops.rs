@@ -306,7 +306,7 @@ impl<'c> Frame<'c> {
 /// The elements of an array, or its slices of so many dimensions.
 fn pieces(array: Array, slice: usize) -> Vec<Datum> {
     if slice == 0 {
-        return array.elements;
+        return array.elements.into_vec();
     }
     let inner: Vec<Dimension> = array.dims[array.dims.len() - slice..].to_vec();
     let length: usize = inner.iter().map(|dim| dim.length as usize).product();
@@ -315,7 +315,7 @@ fn pieces(array: Array, slice: usize) -> Vec<Datum> {
         Datum::Array(Box::new(Array {
             element: array.element,
             dims: inner.clone(),
-            elements: elements.to_vec(),
+            elements: elements.to_vec().into(),
         }))
     };
     chunks.map(piece).collect()

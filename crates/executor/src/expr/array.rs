@@ -213,6 +213,6 @@ fn cut(array: &Array, ranges: &[(i32, i32)]) -> Datum {
     Datum::Array(Box::new(Array {
         element: array.element,
         dims,
-        elements,
+        elements: elements.into(),
     }))
 }

@@ -72,7 +72,7 @@ fn assign_element(mut array: Array, places: &[Place], value: Datum) -> SqlResult
         return Ok(Array {
             element: array.element,
             dims: places.iter().map(dim).collect(),
-            elements: vec![value],
+            elements: vec![value].into(),
         });
     }
     if places.len() != array.dims.len() {
@@ -151,7 +151,7 @@ fn grow(array: &mut Array, from: i32, to: i32) -> SqlResult<()> {
             length: length as i32,
             lower_bound: from,
         }];
-        array.elements = vec![Datum::Null; length as usize];
+        array.elements = vec![Datum::Null; length as usize].into();
         return Ok(());
     };
     let last = i64::from(dim.lower_bound) + i64::from(dim.length) - 1;

@@ -65,7 +65,7 @@ impl RoutineSite {
     /// All rows of the call, each spread over its columns.
     pub fn rows(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<KeptRows> {
         let one = |row| KeptRows {
-            rows: vec![row],
+            rows: vec![row].into(),
             ..KeptRows::default()
         };
         Ok(match self.call(row, runtime)? {

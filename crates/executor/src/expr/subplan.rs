@@ -137,7 +137,7 @@ impl SubPlan {
         let width = quantified.left.len();
         let set = self.with_tree(runtime, |tree, runtime| {
             let mut set = RowSet {
-                rows: Vec::new(),
+                rows: Vec::new().into(),
                 table: HashTable::new(),
                 has_null: false,
             };

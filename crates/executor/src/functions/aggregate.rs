@@ -5,7 +5,8 @@
 //! Arguments that are null are skipped by all but `count(*)`, `array_agg` and the json family.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult, work};
+use mote_common::work::{self, Bulk};
+use mote_common::{SqlError, SqlResult};
 use mote_types::datum::try_clone_all;
 use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
 
@@ -192,11 +193,11 @@ pub enum Accumulator {
     },
     /// The best, last or folded value; null before the first.
     Value(Datum),
-    List(Vec<Datum>),
+    List(Bulk<Datum>),
     Ordered {
         /// What stands in the parentheses, from the first row.
         direct: Datum,
-        values: Vec<Datum>,
+        values: Bulk<Datum>,
     },
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
@@ -243,7 +244,7 @@ impl Aggregate {
             Aggregate::Variance(_) => Accumulator::Squares(Squares::new()),
             Aggregate::Ordered(_) => Accumulator::Ordered {
                 direct: Datum::Null,
-                values: Vec::new(),
+                values: Vec::new().into(),
             },
             Aggregate::CovariancePopulation
             | Aggregate::CovarianceSample
@@ -256,7 +257,7 @@ impl Aggregate {
                 squares_y: 0.0,
                 products: 0.0,
             },
-            Aggregate::ArrayAgg | Aggregate::JsonAgg { .. } => Accumulator::List(Vec::new()),
+            Aggregate::ArrayAgg | Aggregate::JsonAgg { .. } => Accumulator::List(Vec::new().into()),
             Aggregate::StringAgg => Accumulator::Text(None),
             Aggregate::ByteaAgg => Accumulator::Bytes(None),
             Aggregate::JsonObjectAgg { binary } => Accumulator::Object(JsonObjectBuilder::new(binary)),

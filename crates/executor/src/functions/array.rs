@@ -148,7 +148,7 @@ fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>)
     Ok(Datum::Array(Box::new(Array {
         element,
         dims: dims.collect(),
-        elements: repeated(value, count as usize)?,
+        elements: repeated(value, count as usize)?.into(),
     })))
 }
 
@@ -176,7 +176,7 @@ fn trim(array: &Array, count: i32) -> SqlResult<Datum> {
     let mut out = Array {
         element: array.element,
         dims: array.dims.clone(),
-        elements: try_clone_all(&array.elements[..kept])?,
+        elements: try_clone_all(&array.elements[..kept])?.into(),
     };
     for (position, dim) in out.dims.iter_mut().enumerate() {
         // As a slice, whose subscripts begin with 1.
@@ -211,7 +211,7 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
     let mut out = Array {
         element: array.element,
         dims: array.dims.clone(),
-        elements,
+        elements: elements.into(),
     };
     match out.dims.first_mut() {
         Some(dim) => dim.length += 1,
@@ -234,7 +234,7 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
         return Ok(Datum::Array(Box::new(Array {
             element: whole.element,
             dims: whole.dims.clone(),
-            elements: try_clone_all(&whole.elements)?,
+            elements: try_clone_all(&whole.elements)?.into(),
         })));
     }
     let incompatible = |detail: String| {
@@ -273,7 +273,7 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(Array {
         element: left.element,
         dims,
-        elements,
+        elements: elements.into(),
     })))
 }
 
@@ -389,7 +389,7 @@ fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
         return Ok(Datum::Array(Box::new(Array {
             element,
             dims,
-            elements: kept,
+            elements: kept.into(),
         })));
     }
     let mut result = Array::from_elements(array.element, kept);
@@ -416,7 +416,7 @@ fn replace(array: &Datum, from: &Datum, to: &Datum) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(Array {
         element: array.element,
         dims: array.dims.clone(),
-        elements,
+        elements: elements.into(),
     })))
 }
 

@@ -24,7 +24,7 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_path_match" | "jsonb_path_match_tz" => Body::Pure(|a| run(a, jsonpath::matches).map(truth)),
         "jsonb_path_match_opr" => Body::Pure(|a| operate(a, jsonpath::matches).map(truth)),
         "jsonb_path_query_array" | "jsonb_path_query_array_tz" => {
-            Body::Pure(|a| Ok(document(Json::Array(run(a, jsonpath::query)?))))
+            Body::Pure(|a| Ok(document(Json::Array(run(a, jsonpath::query)?.into()))))
         }
         "jsonb_path_query_first" | "jsonb_path_query_first_tz" => Body::Pure(|a| {
             let first = run(a, jsonpath::query)?.into_iter().next();
@@ -50,7 +50,7 @@ fn truth(value: Option<bool>) -> Datum {
 
 /// A function's call: document, path, then variables and `silent`, both of which may be left out.
 fn run<T>(arguments: &[Datum], work: fn(&Query<'_>) -> SqlResult<T>) -> SqlResult<T> {
-    let none = Json::Object(Vec::new());
+    let none = Json::Object(Vec::new().into());
     work(&Query {
         path: &*path_of(text(&arguments[1]))?,
         document: jsonb(&arguments[0]),

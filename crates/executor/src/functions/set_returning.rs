@@ -167,7 +167,7 @@ impl RowSource for Rows {
 
 pub fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
     kept_rows(KeptRows {
-        rows,
+        rows: rows.into(),
         ..KeptRows::default()
     })
 }

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-use mote_types::datum::{copy_text, without_blanks};
+use mote_types::datum::{ELEMENT_COST, copy_text, without_blanks};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
 use super::{Body, CallSite, int4, text};
@@ -98,9 +98,11 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
         work::reserve(heap_bytes)?;
     }
     let mut out = Vec::new();
-    output_text(value, ty, format, &mut out);
+    work::or_unwound(|| output_text(value, ty, format, &mut out))?;
     work::check_length(out.len())?;
-    Ok(CompactString::from_utf8(out).expect("text output is UTF-8"))
+    // As a string it is taken over, as bytes it would be copied.
+    let out = String::from_utf8(out).expect("text output is UTF-8");
+    Ok(CompactString::from(out))
 }
 
 fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
@@ -123,8 +125,10 @@ fn concat(
 ) -> SqlResult<Datum> {
     let mut joined = String::new();
     let mut any = false;
+    let mut meter = Meter::default();
     for (value, ty) in arguments.iter().zip(&site.arguments).skip(first) {
         let mut append = |runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType| -> SqlResult<()> {
+            meter.tick(ELEMENT_COST)?;
             if value.is_null() {
                 return Ok(());
             }

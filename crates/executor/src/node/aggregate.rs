@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use mote_common::work::{self, Bulk, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::node;
 use mote_sql::builtin::function::AGGREGATES;
@@ -14,12 +14,16 @@ use mote_sql::expr::AggregateCall;
 use mote_types::{ColumnType, Datum};
 
 use super::grouping::RowSet;
+use super::hash_index::HashIndex;
 use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_all, compile_option};
 use crate::functions::aggregate::{self as bodies, Accumulator};
 use crate::runtime::Runtime;
-use crate::value::{equal_rows, order};
+use crate::value::{equal_rows, hash_row, order};
+
+/// What a row costs to hash and to compare, in units of `work`.
+const ROW_UNITS: usize = 128;
 
 /// A compiled aggregate call.
 pub struct Call {
@@ -84,9 +88,10 @@ impl Program {
 enum Kept {
     Running(Accumulator),
     /// DISTINCT or ORDER BY: arguments and sort keys of all rows, aggregated at the end.
-    Collected(Vec<Collected>),
+    Collected(Bulk<Collected>),
 }
 
+#[derive(Default)]
 struct Collected {
     arguments: Vec<Datum>,
     keys: Vec<Datum>,
@@ -97,7 +102,7 @@ pub struct State {
     input: Box<dyn Operator>,
     /// Keys of all groups, with the number of the grouping set in front.
     groups: RowSet,
-    kept: Vec<Vec<Kept>>,
+    kept: Bulk<Vec<Kept>>,
     filled: bool,
     position: usize,
     row: Vec<Datum>,
@@ -113,7 +118,7 @@ impl State {
             input: program.input.instantiate(),
             program,
             groups: RowSet::default(),
-            kept: Vec::new(),
+            kept: Bulk::new(),
             filled: false,
             position: 0,
             row: Vec::new(),
@@ -158,7 +163,7 @@ impl State {
         let (number, new) = self.groups.insert(&self.group_key, runtime)?;
         if new {
             let kept = self.program.calls.iter().map(|call| match call.collects() {
-                true => Kept::Collected(Vec::new()),
+                true => Kept::Collected(Bulk::new()),
                 false => Kept::Running(call.aggregate.start()),
             });
             self.kept.push(kept.collect());
@@ -233,35 +238,43 @@ impl State {
 /// Sorts, drops repeated argument lists, then aggregates.
 fn finish_collected(
     call: &Call,
-    rows: &mut Vec<Collected>,
+    rows: &mut Bulk<Collected>,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
     if call.distinct {
         // DISTINCT without ORDER BY comes out in the arguments' order, as from PostgreSQL's sort.
         if call.order_by.is_empty() {
-            rows.sort_by(|a, b| compare_arguments(&a.arguments, &b.arguments));
+            work::sort_by(rows, |a, b| compare_arguments(&a.arguments, &b.arguments))?;
         }
-        let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
-        let mut kept: Vec<Collected> = Vec::with_capacity(rows.len());
-        for row in rows.drain(..) {
-            let bucket = seen.entry(crate::value::hash_row(&row.arguments)).or_default();
-            if bucket
-                .iter()
-                .all(|&other| !equal_rows(&kept[other].arguments, &row.arguments))
-            {
-                bucket.push(kept.len());
-                kept.push(row);
-            }
-        }
-        *rows = kept;
+        drop_repeated(rows)?;
     }
-    rows.sort_by(|a, b| compare_keys(&call.order_by, &a.keys, &b.keys));
+    work::sort_by(rows, |a, b| compare_keys(&call.order_by, &a.keys, &b.keys))?;
     let mut accumulator = call.aggregate.start();
     for row in rows.iter() {
+        runtime.burn(1)?;
         call.aggregate
             .add(&mut accumulator, &row.arguments, &call.types, runtime)?;
     }
     call.aggregate.finish(&accumulator, call.result)
+}
+
+/// Keeps the first of rows with the same arguments.
+fn drop_repeated(rows: &mut Bulk<Collected>) -> SqlResult<()> {
+    let mut seen = HashIndex::default();
+    let mut kept: Bulk<Collected> = Bulk::new();
+    let mut meter = Meter::default();
+    // Taken one by one: what is left when this ends early is still a list to discard.
+    for row in rows.iter_mut() {
+        meter.tick(ROW_UNITS)?;
+        let hash = hash_row(&row.arguments);
+        let is_same = |other: usize| equal_rows(&kept[other].arguments, &row.arguments);
+        if seen.find(hash, is_same).is_none() {
+            seen.insert(hash, kept.len());
+            kept.push(std::mem::take(row));
+        }
+    }
+    *rows = kept;
+    Ok(())
 }
 
 fn compare_arguments(left: &[Datum], right: &[Datum]) -> std::cmp::Ordering {

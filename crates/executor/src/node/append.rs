@@ -136,7 +136,7 @@ fn evaluate(
                 let elements = match array.evaluate(&[], runtime)? {
                     Datum::Array(array) => array.elements.clone(),
                     // Nothing equals an element of NULL.
-                    _ => Vec::new(),
+                    _ => Vec::new().into(),
                 };
                 KeyCondition::any_of(*key, elements, ty(*key), &runtime.format().time_zone)
             }

@@ -2,18 +2,19 @@
 //!
 //! Two nulls are the same here, as in GROUP BY and DISTINCT.
 
-use hashbrown::HashTable;
 use mote_common::SqlResult;
+use mote_common::work::Bulk;
 use mote_types::Datum;
 
+use super::hash_index::HashIndex;
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
 use crate::value::{equal_rows, hash_row};
 
 #[derive(Default)]
 pub struct RowSet {
-    rows: Vec<Box<[Datum]>>,
-    table: HashTable<(u64, u32)>,
+    rows: Bulk<Box<[Datum]>>,
+    index: HashIndex,
     memory: WorkMemory,
 }
 
@@ -27,8 +28,7 @@ impl RowSet {
         self.memory.charge_row(row, runtime)?;
         let number = self.rows.len();
         self.rows.push(row.into());
-        self.table
-            .insert_unique(hash, (hash, number as u32), |entry| entry.0);
+        self.index.insert(hash, number);
         Ok((number, true))
     }
 
@@ -37,10 +37,8 @@ impl RowSet {
     }
 
     fn find_hashed(&self, hash: u64, row: &[Datum]) -> Option<usize> {
-        let found = self.table.find(hash, |&(other, number)| {
-            other == hash && equal_rows(&self.rows[number as usize], row)
-        });
-        found.map(|&(_, number)| number as usize)
+        self.index
+            .find(hash, |number| equal_rows(&self.rows[number], row))
     }
 
     pub fn row(&self, number: usize) -> &[Datum] {
@@ -57,7 +55,7 @@ impl RowSet {
 
     pub fn clear(&mut self) {
         self.rows.clear();
-        self.table.clear();
+        self.index.clear();
         self.memory.clear();
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_common::work::Bulk;
 use mote_planner::plan::node;
 use mote_planner::plan::node::JoinKind;
 use mote_types::Datum;
@@ -75,7 +76,7 @@ pub struct State {
     keys: RowSet,
     /// First and last row of each key's chain.
     chains: Vec<(u32, u32)>,
-    built: Vec<Built>,
+    built: Bulk<Built>,
     phase: Phase,
     matched: bool,
     row: Vec<Datum>,
@@ -91,7 +92,7 @@ impl State {
             program,
             keys: RowSet::default(),
             chains: Vec::new(),
-            built: Vec::new(),
+            built: Bulk::new(),
             phase: Phase::Build,
             matched: false,
             row: vec![Datum::Null; width],

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{RowId, SqlError, SqlResult};
+use mote_common::{RowId, SqlError, SqlResult, work};
 use mote_engine::index::{Cursor, Direction, KeyRange};
 use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
 use mote_planner::plan::node;
@@ -270,7 +270,7 @@ impl State {
                 .filter(|element| !element.is_null())
                 .filter_map(|element| exact(element, ty, runtime))
                 .collect();
-            self.elements.sort_by(order);
+            work::sort_by(&mut self.elements, order)?;
             self.elements.dedup_by(|a, b| equal(a, b));
             let (_, index) = self.source.as_ref().expect("resolved before the start");
             let descending = index.key_program.columns()[number].descending;

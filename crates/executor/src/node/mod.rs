@@ -11,6 +11,7 @@ mod distinct;
 mod filter;
 mod function_scan;
 mod grouping;
+mod hash_index;
 mod hash_join;
 pub mod index_scan;
 mod limit;

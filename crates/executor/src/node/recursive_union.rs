@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_common::work::Bulk;
 use mote_planner::plan::node::{Node, Renewed};
 use mote_types::Datum;
 
@@ -55,7 +56,7 @@ pub struct State {
     step: Box<dyn Operator>,
     in_step: bool,
     /// Rows of the running round: the next round's work table.
-    produced: Vec<Vec<Datum>>,
+    produced: Bulk<Vec<Datum>>,
     seen: RowSet,
     row: Vec<Datum>,
     memory: WorkMemory,
@@ -68,7 +69,7 @@ impl State {
             step: program.step.instantiate(),
             program,
             in_step: false,
-            produced: Vec::new(),
+            produced: Vec::new().into(),
             seen: RowSet::default(),
             row: Vec::new(),
             memory: WorkMemory::default(),

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_common::work::{self, Bulk};
 use mote_planner::plan::node::Node;
 use mote_sql::expr::{Expr, SortKey};
 use mote_types::Datum;
@@ -101,7 +102,7 @@ impl Kept {
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
-    rows: Vec<Kept>,
+    rows: Bulk<Kept>,
     position: usize,
     sorted: bool,
     memory: WorkMemory,
@@ -113,7 +114,7 @@ impl State {
         State {
             program,
             input,
-            rows: Vec::new(),
+            rows: Bulk::new(),
             position: 0,
             sorted: false,
             memory: WorkMemory::default(),
@@ -144,7 +145,7 @@ impl State {
             if let Some(limit) = limit
                 && self.rows.len() >= limit.saturating_mul(2).max(1024)
             {
-                self.sort();
+                self.sort()?;
                 self.rows.truncate(limit);
                 self.memory.clear();
                 for row in &self.rows {
@@ -153,14 +154,14 @@ impl State {
             }
         }
         runtime.burn((self.rows.len() as u32).min(crate::context::FUEL_SLICE))?;
-        self.sort();
-        Ok(())
+        self.sort()
     }
 
-    fn sort(&mut self) {
+    fn sort(&mut self) -> SqlResult<()> {
         let keys = &self.program.keys;
-        self.rows
-            .sort_by(|left, right| compare_keys(keys, left.keys(), right.keys()));
+        work::sort_by(&mut self.rows, |left, right| {
+            compare_keys(keys, left.keys(), right.keys())
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mote_common::error::state;
+use mote_common::work::Bulk;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_planner::plan::node;
 use mote_sql::builtin::function::{AGGREGATES, WINDOWS};
@@ -123,9 +124,9 @@ fn compile_frame(frame: &WindowFrame) -> SqlResult<Frame> {
 /// The rows of one partition and what tells them apart.
 #[derive(Default)]
 struct Partition {
-    rows: Vec<Vec<Datum>>,
+    rows: Bulk<Vec<Datum>>,
     /// ORDER BY values of each row.
-    keys: Vec<Vec<Datum>>,
+    keys: Bulk<Vec<Datum>>,
     /// The rows of each peer group, and the group of each row.
     groups: Vec<Range<usize>>,
     group_of: Vec<usize>,
@@ -139,8 +140,9 @@ impl Partition {
         self.group_of.clear();
     }
 
-    fn find_peers(&mut self) {
+    fn find_peers(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         for row in 0..self.rows.len() {
+            runtime.burn(1)?;
             let same = row > 0 && equal_rows(&self.keys[row - 1], &self.keys[row]);
             match self.groups.last_mut() {
                 Some(group) if same => group.end = row + 1,
@@ -148,6 +150,7 @@ impl Partition {
             }
             self.group_of.push(self.groups.len() - 1);
         }
+        Ok(())
     }
 
     fn peers(&self, row: usize) -> Range<usize> {
@@ -213,7 +216,7 @@ impl State {
         if self.partition.rows.is_empty() {
             return Ok(false);
         }
-        self.partition.find_peers();
+        self.partition.find_peers(runtime)?;
         let program = Arc::clone(&self.program);
         let width = self.partition.rows[0].len();
         for call in &program.calls {

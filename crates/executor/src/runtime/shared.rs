@@ -4,6 +4,7 @@
 //! Leaves out: how they are filled and read (`crate::expr::subplan`, `crate::node::cte_scan`).
 
 use hashbrown::HashTable;
+use mote_common::work::Bulk;
 use mote_types::Datum;
 
 use super::{Operator, WorkMemory};
@@ -19,7 +20,7 @@ pub struct SubPlanState {
 
 /// The rows of an uncorrelated IN, hashed.
 pub struct RowSet {
-    pub rows: Vec<Vec<Datum>>,
+    pub rows: Bulk<Vec<Datum>>,
     pub table: HashTable<usize>,
     /// Some row has a null.
     pub has_null: bool,
@@ -47,7 +48,7 @@ impl SubPlanState {
 pub struct CteState {
     /// None only while it runs.
     pub tree: Option<Box<dyn Operator>>,
-    pub rows: Vec<Vec<Datum>>,
+    pub rows: Bulk<Vec<Datum>>,
     pub finished: bool,
     pub memory: WorkMemory,
     /// The values of a query around that the rows are for, as they are stored.
@@ -57,7 +58,7 @@ pub struct CteState {
 /// The rows that the last round of a recursive query produced.
 #[derive(Default)]
 pub struct WorkTable {
-    pub rows: Vec<Vec<Datum>>,
+    pub rows: Bulk<Vec<Datum>>,
 }
 
 impl WorkTable {
@@ -70,7 +71,7 @@ impl CteState {
     pub fn new(tree: Box<dyn Operator>) -> CteState {
         CteState {
             tree: Some(tree),
-            rows: Vec::new(),
+            rows: Vec::new().into(),
             finished: false,
             memory: WorkMemory::default(),
             arguments: Vec::new(),

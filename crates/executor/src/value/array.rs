@@ -46,7 +46,7 @@ pub fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(Array {
         element,
         dims,
-        elements,
+        elements: elements.into(),
     })))
 }
 

@@ -8,6 +8,7 @@
 pub mod acceptor;
 pub mod crew;
 pub mod fiber;
+pub mod freeing;
 pub mod inbox;
 pub mod long;
 mod post;

@@ -84,7 +84,7 @@ pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult
     Ok(Datum::Array(Box::new(Array {
         element: element.oid,
         dims,
-        elements,
+        elements: elements.into(),
     })))
 }
 
@@ -326,7 +326,7 @@ pub fn vector(element: oid::Oid, elements: Vec<Datum>) -> Datum {
     Datum::Array(Box::new(Array {
         element,
         dims,
-        elements,
+        elements: elements.into(),
     }))
 }
 

@@ -217,7 +217,7 @@ fn read_array(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         return Ok(Datum::Array(Box::new(Array {
             element,
             dims: Vec::new(),
-            elements: Vec::new(),
+            elements: Vec::new().into(),
         })));
     }
     // Each element has a length word at least, so a lying count cannot make a large allocation.
@@ -228,7 +228,7 @@ fn read_array(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(Array {
         element,
         dims,
-        elements,
+        elements: elements.into(),
     })))
 }
 

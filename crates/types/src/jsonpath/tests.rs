@@ -20,7 +20,7 @@ fn results(document: &str, path: &str) -> String {
     match query(&asked) {
         Ok(found) => {
             let mut out = Vec::new();
-            Json::Array(found).write(&mut out);
+            Json::Array(found.into()).write(&mut out);
             String::from_utf8(out).unwrap()
         }
         Err(error) => error.message().to_string(),

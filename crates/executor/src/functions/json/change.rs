@@ -68,12 +68,12 @@ fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
     Ok(match (left, right) {
         (Json::Object(mut a), Json::Object(b)) => {
             a.extend(b);
-            Json::object(a)
+            Json::object(a.into_vec())
         }
         (left, right) => {
             let list = |json: Json| match json {
                 Json::Array(elements) => elements,
-                other => vec![other],
+                other => vec![other].into(),
             };
             let mut joined = list(left);
             joined.extend(list(right));

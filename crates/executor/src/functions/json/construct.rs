@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 use mote_common::error::state;
-use mote_common::work::{self, Meter};
+use mote_common::work::{self, Bulk, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_types::datum::ELEMENT_COST;
 use mote_types::format::output_to_string;
@@ -243,14 +243,14 @@ pub fn array_of(elements: &[Datum], as_binary: bool) -> SqlResult<Datum> {
 /// json_object_agg and jsonb_object_agg.
 pub struct JsonObjectBuilder {
     binary: bool,
-    members: Vec<(CompactString, CompactString)>,
+    members: Bulk<(CompactString, CompactString)>,
 }
 
 impl JsonObjectBuilder {
     pub fn new(binary: bool) -> JsonObjectBuilder {
         JsonObjectBuilder {
             binary,
-            members: Vec::new(),
+            members: Bulk::new(),
         }
     }
 

@@ -146,7 +146,7 @@ fn in_array(
     if let (true, true, Some(value)) = (last, back, change.added()) {
         kept.push(value.try_clone()?);
     }
-    Ok(Json::Array(kept))
+    Ok(Json::Array(kept.into()))
 }
 
 fn key_exists() -> SqlError {
