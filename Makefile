@@ -13,7 +13,7 @@ BUDGET ?= 40m
 SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare seeds conformance-isolation conformance-regress sim ledger fuzz miri lint clean
+.PHONY: help build test bench bench-compare seeds mariadb conformance-isolation conformance-regress sim ledger fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, r
 
 seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg15,pg18 BUDGET=40m; bench-results/seeds/index.html
 	@target/release/mote bench seeds --systems $(SYSTEMS) --budget $(BUDGET) --out bench-results/seeds
+
+mariadb: build ## the laboratory beside MariaDB's server (Debian's mariadb-server): proofs over its wire, also after kill -9
+	@MOTE_BIN=$$PWD/target/release/mote bash -c '$(CARGO) test -p mote-it --features mariadb --test laboratory_mariadb'
 
 conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes docs/conformance-isolation.md
 	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \

@@ -103,8 +103,11 @@ pg18_stop() {
     POSTGRES18_DIRECTORY=$directory/pg18 "$root/scripts/postgres18.sh" stop
 }
 
+# A process that was killed may wait for a parent to hear of it.
 mariadb_running() {
-    [ -f "$data/mariadbd.pid" ] && kill -0 "$(cat "$data/mariadbd.pid")" 2>/dev/null
+    [ -f "$data/mariadbd.pid" ] || return 1
+    pid=$(cat "$data/mariadbd.pid")
+    kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null
 }
 
 mariadb_start() {

@@ -14,6 +14,7 @@ pub mod allowed;
 pub mod bystander;
 pub mod certificates;
 pub mod clients;
+pub mod mariadb;
 pub mod postgres;
 pub mod process;
 pub mod server;

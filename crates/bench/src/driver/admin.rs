@@ -6,7 +6,7 @@ use super::error::{DriverError, DriverResult};
 use super::fiber::Wait;
 use super::session::Session;
 use super::statement::StatementSet;
-use super::url::Target;
+use super::url::{System, Target};
 use super::wire::{self, Row};
 
 /// COPY data is sent in messages of about this size: large enough that system calls do not count.
@@ -23,6 +23,10 @@ impl Admin {
     pub fn connect(target: &Target) -> DriverResult<Admin> {
         let session = Session::open(target, Arc::new(StatementSet::new(Vec::new())), &Wait::Blocking)?;
         Ok(Admin { session })
+    }
+
+    pub fn system(&self) -> System {
+        self.session.system()
     }
 
     pub fn server_version(&self) -> &str {

@@ -40,9 +40,10 @@ impl DriverError {
         }
     }
 
-    /// Serialization failure or deadlock: running the same transaction again may succeed.
+    /// Serialization failure, deadlock, or a lock that was not to be had in time: running the same transaction again may
+    /// succeed.
     pub fn is_retryable(&self) -> bool {
-        matches!(self.sqlstate(), "40001" | "40P01")
+        matches!(self.sqlstate(), "40001" | "40P01" | "55P03")
     }
 
     /// Whether the session that raised it is lost.

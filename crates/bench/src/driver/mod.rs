@@ -1,4 +1,4 @@
-//! The client half of PostgreSQL's wire protocol, built to cost the measuring machine as little as possible.
+//! The client half of PostgreSQL's wire protocol, and of MySQL's behind the same seam, built to cost the measuring machine as little as possible.
 //!
 //! Read in this order:
 //!  1. `error`: what can go wrong, in three kinds.
@@ -7,8 +7,9 @@
 //!  4. `scram`: the password exchange.
 //!  5. `statement`: statements with their constant bytes prepared once for all sessions.
 //!  6. `fiber`: an epoll loop that runs thousands of terminals written in blocking style.
-//!  7. `session`: one connection; a round trip is one write and one read.
-//!  8. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
+//!  7. `socket`, `session`: one connection; a round trip is one write and one read.
+//!  8. `mysql`: the wire of MariaDB and MySQL behind the same sessions.
+//!  9. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
 //!
 //! Promises: no allocation per statement in steady state; bytes and round trips are counted where they happen.
 //! Leaves out: TLS, cancel requests, and every retry policy (the workload's business).
@@ -19,6 +20,8 @@ pub mod wire;
 mod scram;
 pub mod statement;
 pub mod fiber;
+mod socket;
+mod mysql;
 pub mod session;
 pub mod admin;
 
@@ -27,4 +30,4 @@ pub use error::{DriverError, DriverResult};
 pub use fiber::{FiberLoop, Wait};
 pub use session::{Reply, Session};
 pub use statement::{Definition, Format, Param, StatementId, StatementSet};
-pub use url::Target;
+pub use url::{System, Target};

@@ -3,115 +3,27 @@
 //! A round trip is: queue any number of Bind/Execute pairs, [`Session::round_trip`] adds one Sync, writes all with one
 //! system call, and reads until ReadyForQuery. The answer is then looked at in place, in the receive buffer.
 //!
+//! Requests and answers have PostgreSQL's form here. With another system a translator stands between them and the socket.
+//!
 //! Invariants
 //!  1. Between round trips the output buffer is empty, and the input buffer holds only what has been consumed.
 //!  2. After an error that is fatal `usable` is false and stays so; the owner opens another session.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
-
 use super::error::{DriverError, DriverResult, ServerError};
 use super::fiber::Wait;
+use super::mysql::Translator;
 use super::scram::Exchange;
+use super::socket::Socket;
 use super::statement::{BindWriter, StatementId, StatementSet};
-use super::url::{Host, Target};
+use super::url::{System, Target};
 use super::wire::{self, Frame, Frames, Row};
 
 const INPUT_BYTES_INITIAL: usize = 4096;
-
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Socket {
-    /// Connects and registers the socket. A fiber's loop goes on meanwhile.
-    fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
-        match &target.host {
-            Host::SocketDirectory(directory) => {
-                // The kernel connects it at once, or says that it cannot.
-                let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port)))?;
-                stream.set_nonblocking(matches!(wait, Wait::Fiber(_)))?;
-                let token = wait.register(stream.as_raw_fd())?;
-                Ok((Socket::Unix(stream), token))
-            }
-            Host::Name(name) => {
-                let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address"));
-                for address in target.addresses()? {
-                    let connected = match wait {
-                        Wait::Blocking => TcpStream::connect_timeout(address, target.connect_timeout)
-                            .map(|stream| (stream, None)),
-                        Wait::Fiber(_) => connect_in_fiber(*address, target.connect_timeout, wait),
-                    };
-                    match connected {
-                        Ok((stream, token)) => {
-                            stream.set_nodelay(true)?;
-                            return Ok((Socket::Tcp(stream), token));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
-            }
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(stream) => stream.read(buffer),
-            Socket::Unix(stream) => stream.read(buffer),
-        }
-    }
-
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(stream) => stream.write(buffer),
-            Socket::Unix(stream) => stream.write(buffer),
-        }
-    }
-}
-
-/// Begins to connect and lets the loop run until the kernel has done it.
-fn connect_in_fiber(
-    address: SocketAddr,
-    timeout: Duration,
-    wait: &Wait<'_>,
-) -> io::Result<(TcpStream, Option<usize>)> {
-    let family = match address {
-        SocketAddr::V4(_) => AddressFamily::INET,
-        SocketAddr::V6(_) => AddressFamily::INET6,
-    };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    match rustix::net::connect(&socket, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let stream = TcpStream::from(socket);
-    let token = wait.register(stream.as_raw_fd())?;
-    let deadline = wait.deadline(Some(timeout));
-    loop {
-        if let Some(error) = stream.take_error()? {
-            return Err(error);
-        }
-        if stream.peer_addr().is_ok() {
-            return Ok((stream, token));
-        }
-        if !wait.socket(token, deadline) {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "no connection within the timeout",
-            ));
-        }
-    }
-}
 
 /// What went over the wire, since the session began.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -137,11 +49,57 @@ impl Traffic {
     }
 }
 
+/// What lies between the driver's form and the socket, for systems that do not speak PostgreSQL's.
+struct Foreign {
+    translator: Translator,
+    /// To the server.
+    output: Vec<u8>,
+    /// From the server; `..filled` has arrived.
+    input: Vec<u8>,
+    filled: usize,
+    /// Translated, and not in the session's buffer yet.
+    answer: Vec<u8>,
+}
+
+impl Foreign {
+    fn of(target: &Target) -> DriverResult<Option<Box<Foreign>>> {
+        match target.system {
+            System::Postgres => Ok(None),
+            System::Mysql => Ok(Some(Box::new(Foreign {
+                translator: Translator::new(target)?,
+                output: Vec::new(),
+                input: vec![0; INPUT_BYTES_INITIAL],
+                filled: 0,
+                answer: Vec::new(),
+            }))),
+        }
+    }
+
+    /// Translates what has arrived, until there is nothing whole left of it.
+    fn digest(&mut self) -> DriverResult<()> {
+        let mut start = 0;
+        loop {
+            let arrived = &self.input[start..self.filled];
+            match self
+                .translator
+                .digest(arrived, &mut self.output, &mut self.answer)?
+            {
+                0 => break,
+                length => start += length,
+            }
+        }
+        self.input.copy_within(start..self.filled, 0);
+        self.filled -= start;
+        Ok(())
+    }
+}
+
 pub struct Session {
     socket: Socket,
     token: Option<usize>,
     statements: Arc<StatementSet>,
     output: Vec<u8>,
+    foreign: Option<Box<Foreign>>,
     /// Bytes `consumed..filled` have arrived and are not looked at yet.
     input: Vec<u8>,
     consumed: usize,
@@ -165,6 +123,7 @@ impl Session {
             token,
             statements,
             output: Vec::with_capacity(1024),
+            foreign: Foreign::of(target)?,
             input: vec![0; INPUT_BYTES_INITIAL],
             consumed: 0,
             filled: 0,
@@ -199,8 +158,11 @@ impl Session {
                 .iter()
                 .map(|(name, value)| (*name, value.as_str())),
         );
-        wire::startup(&mut self.output, &options);
-        self.flush(wait)?;
+        // Other systems speak first.
+        if self.foreign.is_none() {
+            wire::startup(&mut self.output, &options);
+            self.flush(wait)?;
+        }
         let mut exchange = None;
         loop {
             let frame = self.next_frame(wait)?;
@@ -294,9 +256,9 @@ impl Session {
         }
         // No goodbye: the connection goes on.
         self.usable = false;
-        match &self.socket {
-            Socket::Tcp(stream) => Ok(stream.try_clone()?),
-            Socket::Unix(_) => Err(DriverError::protocol("this needs a TCP connection")),
+        match (&self.socket, &self.foreign) {
+            (Socket::Tcp(stream), None) => Ok(stream.try_clone()?),
+            _ => Err(DriverError::protocol("this needs PostgreSQL's protocol over TCP")),
         }
     }
 
@@ -304,6 +266,13 @@ impl Session {
     pub fn send_simple(&mut self, text: &str, wait: &Wait<'_>) -> DriverResult<()> {
         wire::message(&mut self.output, b'Q', |out| wire::put_string(out, text));
         self.flush(wait)
+    }
+
+    pub fn system(&self) -> System {
+        match self.foreign {
+            None => System::Postgres,
+            Some(_) => System::Mysql,
+        }
     }
 
     pub fn server_version(&self) -> &str {
@@ -412,8 +381,22 @@ impl Session {
         Err(late.into())
     }
 
-    /// One successful read, waiting for it if need be.
+    /// More of the answer, waiting for it if need be.
     fn fill(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
+        match self.foreign.take() {
+            None => self.fill_own(wait),
+            Some(mut foreign) => {
+                let filled = self.fill_translated(&mut foreign, wait);
+                self.foreign = Some(foreign);
+                if filled.is_err() {
+                    self.usable = false;
+                }
+                filled
+            }
+        }
+    }
+
+    fn fill_own(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
         if self.filled == self.input.len() {
             if self.consumed > 0 {
                 self.rewind();
@@ -421,8 +404,40 @@ impl Session {
                 self.input.resize(self.input.len() * 2, 0);
             }
         }
+        let mut input = std::mem::take(&mut self.input);
+        let count = self.read(&mut input[self.filled..], wait);
+        self.input = input;
+        self.filled += count?;
+        Ok(())
+    }
+
+    /// Reads and translates until there is something to look at. What the server must be told meanwhile is a round trip more.
+    fn fill_translated(&mut self, foreign: &mut Foreign, wait: &Wait<'_>) -> DriverResult<()> {
+        while foreign.answer.is_empty() {
+            if foreign.filled == foreign.input.len() {
+                foreign.input.resize(foreign.input.len() * 2, 0);
+            }
+            foreign.filled += self.read(&mut foreign.input[foreign.filled..], wait)?;
+            foreign.digest()?;
+            if !foreign.output.is_empty() {
+                self.traffic.round_trips += 1;
+                self.write(&mut foreign.output, wait)?;
+            }
+        }
+        let end = self.filled + foreign.answer.len();
+        if end > self.input.len() {
+            self.input.resize(end.next_power_of_two(), 0);
+        }
+        self.input[self.filled..end].copy_from_slice(&foreign.answer);
+        self.filled = end;
+        foreign.answer.clear();
+        Ok(())
+    }
+
+    /// One successful read.
+    fn read(&mut self, buffer: &mut [u8], wait: &Wait<'_>) -> DriverResult<usize> {
         loop {
-            match self.socket.read(&mut self.input[self.filled..]) {
+            match self.socket.read(buffer) {
                 Ok(0) => {
                     self.usable = false;
                     let closed =
@@ -430,9 +445,8 @@ impl Session {
                     return Err(closed.into());
                 }
                 Ok(count) => {
-                    self.filled += count;
                     self.traffic.bytes_received += count as u64;
-                    return Ok(());
+                    return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_socket(wait)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -446,9 +460,31 @@ impl Session {
 
     /// Writes everything that is queued.
     pub fn flush(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
+        let mut output = std::mem::take(&mut self.output);
+        let written = match self.foreign.take() {
+            None => self.write(&mut output, wait),
+            Some(mut foreign) => {
+                let Foreign {
+                    translator,
+                    output: translated,
+                    answer,
+                    ..
+                } = &mut *foreign;
+                let accepted = translator.accept(&output, translated, answer);
+                output.clear();
+                let written = accepted.and_then(|()| self.write(translated, wait));
+                self.foreign = Some(foreign);
+                written
+            }
+        };
+        self.output = output;
+        written
+    }
+
+    fn write(&mut self, output: &mut Vec<u8>, wait: &Wait<'_>) -> DriverResult<()> {
         let mut written = 0;
-        while written < self.output.len() {
-            match self.socket.write(&self.output[written..]) {
+        while written < output.len() {
+            match self.socket.write(&output[written..]) {
                 Ok(count) => written += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_socket(wait)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -459,7 +495,7 @@ impl Session {
             }
         }
         self.traffic.bytes_sent += written as u64;
-        self.output.clear();
+        output.clear();
         Ok(())
     }
 
@@ -478,7 +514,12 @@ impl Drop for Session {
     /// Terminate, as far as the socket takes it; a lost connection needs no goodbye.
     fn drop(&mut self) {
         if self.usable {
-            let _ = self.socket.write(&[b'X', 0, 0, 0, 4]);
+            let mut goodbye = Vec::new();
+            match self.foreign {
+                None => wire::message(&mut goodbye, b'X', |_| {}),
+                Some(_) => Translator::goodbye(&mut goodbye),
+            }
+            let _ = self.socket.write(&goodbye);
         }
     }
 }

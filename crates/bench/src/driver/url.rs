@@ -1,4 +1,5 @@
-//! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket.
+//! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket; `mysql://` and
+//! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made.
 //!
 //! `?connect_timeout=SECONDS` (10) and `?answer_timeout=SECONDS` (none) bound waiting.
 //!
@@ -13,8 +14,47 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Which wire the server speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum System {
+    Postgres,
+    /// MySQL and MariaDB.
+    Mysql,
+}
+
+impl System {
+    const SCHEMES: [(&'static str, System); 4] = [
+        ("postgres", System::Postgres),
+        ("postgresql", System::Postgres),
+        ("mysql", System::Mysql),
+        ("mariadb", System::Mysql),
+    ];
+
+    fn scheme(self) -> &'static str {
+        match self {
+            System::Postgres => "postgres",
+            System::Mysql => "mysql",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            System::Postgres => 5432,
+            System::Mysql => 3306,
+        }
+    }
+
+    fn superuser(self) -> &'static str {
+        match self {
+            System::Postgres => "postgres",
+            System::Mysql => "root",
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Target {
+    pub system: System,
     pub host: Host,
     pub port: u16,
     pub user: String,
@@ -22,6 +62,8 @@ pub struct Target {
     pub database: String,
     /// Settings that connections ask for when they start, beyond the driver's own.
     pub settings: Vec<(&'static str, String)>,
+    /// Of the tables that are made, where the system has several.
+    pub engine: Option<String>,
     /// For a connection, and again for what follows until it can be used.
     pub connect_timeout: Duration,
     /// For each answer, in measured work; a connection that keeps silent longer counts as lost.
@@ -49,10 +91,14 @@ pub enum Host {
 
 impl Target {
     pub fn parse(text: &str) -> Result<Target, String> {
-        let rest = text
-            .strip_prefix("postgres://")
-            .or_else(|| text.strip_prefix("postgresql://"))
-            .ok_or_else(|| format!("\"{text}\" does not begin with postgres://"))?;
+        let known = |(scheme, rest)| {
+            let mut systems = System::SCHEMES.iter();
+            Some((systems.find(|(name, _)| *name == scheme)?.1, rest))
+        };
+        let (system, rest) = text
+            .split_once("://")
+            .and_then(known)
+            .ok_or_else(|| format!("\"{text}\" begins neither with postgres:// nor with mysql://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, address) = match authority.rsplit_once('@') {
@@ -63,14 +109,15 @@ impl Target {
             Some((user, password)) => (user, Some(percent_decode(password)?)),
             None => (credentials, None),
         };
-        let (host, port) = split_port(address)?;
+        let (host, port) = split_port(address, system.default_port())?;
         let user = if user.is_empty() {
-            "postgres".to_string()
+            system.superuser().to_string()
         } else {
             percent_decode(user)?
         };
         let database = percent_decode(database)?;
         let mut target = Target {
+            system,
             host: Host::Name(if host.is_empty() {
                 "127.0.0.1".to_string()
             } else {
@@ -85,6 +132,7 @@ impl Target {
             user,
             password,
             settings: Vec::new(),
+            engine: None,
             connect_timeout: CONNECT_TIMEOUT,
             answer_timeout: None,
             resolved: Resolved::default(),
@@ -98,6 +146,10 @@ impl Target {
 
     fn set_option(&mut self, key: &str, value: String) -> Result<(), String> {
         match key {
+            "engine" if self.system == System::Mysql && is_name(&value) => self.engine = Some(value),
+            "host" if value.starts_with('/') && self.system == System::Mysql => {
+                return Err("MySQL's Unix sockets are not supported; name a host".into());
+            }
             "host" if value.starts_with('/') => self.host = Host::SocketDirectory(PathBuf::from(value)),
             "host" => self.host = Host::Name(value),
             "port" => self.port = value.parse().map_err(|_| format!("\"{value}\" is not a port"))?,
@@ -140,24 +192,25 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.system.scheme();
         match &self.host {
             Host::Name(name) if name.contains(':') => {
                 write!(
                     f,
-                    "postgres://{}@[{name}]:{}/{}",
+                    "{scheme}://{}@[{name}]:{}/{}",
                     self.user, self.port, self.database
                 )
             }
             Host::Name(name) => write!(
                 f,
-                "postgres://{}@{name}:{}/{}",
+                "{scheme}://{}@{name}:{}/{}",
                 self.user, self.port, self.database
             ),
             Host::SocketDirectory(path) => {
                 let path = path.display();
                 write!(
                     f,
-                    "postgres://{}@/{}?host={path}&port={}",
+                    "{scheme}://{}@/{}?host={path}&port={}",
                     self.user, self.database, self.port
                 )
             }
@@ -165,8 +218,16 @@ impl fmt::Display for Target {
     }
 }
 
-/// Splits `host:port` and `[v6]:port`; the port defaults to 5432.
-fn split_port(address: &str) -> Result<(&str, u16), String> {
+/// A word that can stand in SQL as it is.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Splits `host:port` and `[v6]:port`.
+fn split_port(address: &str, default: u16) -> Result<(&str, u16), String> {
     let (host, port) = match address.strip_prefix('[') {
         Some(v6) => {
             let (host, rest) = v6.split_once(']').ok_or("missing ] after an IPv6 address")?;
@@ -175,7 +236,7 @@ fn split_port(address: &str) -> Result<(&str, u16), String> {
         None => address.rsplit_once(':').unwrap_or((address, "")),
     };
     if port.is_empty() {
-        return Ok((host, 5432));
+        return Ok((host, default));
     }
     Ok((
         host,
@@ -241,6 +302,15 @@ mod tests {
     }
 
     #[test]
+    fn other_systems() {
+        let target = Target::parse("mysql://bench:b@127.0.0.1/shop?engine=rocksdb").expect("valid");
+        assert_eq!((target.system, target.port), (System::Mysql, 3306));
+        assert_eq!(target.engine.as_deref(), Some("rocksdb"));
+        assert_eq!(target.to_string(), "mysql://bench@127.0.0.1:3306/shop");
+        assert_eq!(Target::parse("mariadb://h/d").expect("valid").user, "root");
+    }
+
+    #[test]
     fn timeouts_and_addresses() {
         let target =
             Target::parse("postgres://127.0.0.1:7/d?connect_timeout=2.5&answer_timeout=1").expect("valid");
@@ -265,7 +335,10 @@ mod tests {
 
     #[test]
     fn refuses_what_it_would_ignore() {
-        assert!(Target::parse("mysql://x").is_err());
+        assert!(Target::parse("oracle://x").is_err());
+        assert!(Target::parse("postgres://h/d?engine=rocksdb").is_err());
+        assert!(Target::parse("mysql://h/d?engine=a%20b").is_err());
+        assert!(Target::parse("mysql:///d?host=/tmp").is_err());
         assert!(Target::parse("postgres://h/d?sslmode=require").is_err());
         assert!(Target::parse("postgres://h/d?application=x").is_err());
         assert!(Target::parse("postgres://h:port/d").is_err());

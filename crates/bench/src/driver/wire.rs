@@ -23,6 +23,12 @@ pub fn finish(out: &mut [u8], at: usize) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
+/// Fills the length of the value whose length field stands at `at`; a value's length does not count itself.
+pub fn finish_value(out: &mut [u8], at: usize) {
+    let length = (out.len() - at - 4) as i32;
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
 pub fn put_string(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
     out.push(0);

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::driver::{Admin, DriverResult};
+use crate::driver::{Admin, DriverResult, System};
 
 /// All settings with their units, by name.
 pub fn settings(admin: &mut Admin) -> DriverResult<BTreeMap<String, String>> {
-    let rows = admin.query("SELECT name, setting, unit FROM pg_settings")?;
+    let rows = admin.query(match admin.system() {
+        System::Postgres => "SELECT name, setting, unit FROM pg_settings",
+        System::Mysql => "SHOW GLOBAL VARIABLES",
+    })?;
     // A server that only pretends (canned bytes) answers anything with one column.
     let each = rows.iter().filter_map(|row| {
-        let [name, setting, unit] = row.as_slice() else {
-            return None;
+        let (name, setting, unit) = match row.as_slice() {
+            [name, setting, unit] => (name, setting, unit.as_deref()),
+            [name, setting] => (name, setting, None),
+            _ => return None,
         };
         let setting = setting.clone().unwrap_or_default();
-        let shown = match unit.as_deref() {
+        let shown = match unit {
             None | Some("") => setting,
             Some(unit) => format!("{setting} x {unit}"),
         };
@@ -23,7 +28,7 @@ pub fn settings(admin: &mut Admin) -> DriverResult<BTreeMap<String, String>> {
 }
 
 /// Those that decide whether commits are durable, and those that decide most about speed; what a report shows first.
-pub const TELLING: [&str; 17] = [
+pub const TELLING: [&str; 24] = [
     "fsync",
     "synchronous_commit",
     "full_page_writes",
@@ -41,4 +46,12 @@ pub const TELLING: [&str; 17] = [
     "jit",
     "data_checksums",
     "data_directory",
+    // MariaDB's and MySQL's.
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
+    "log_bin",
+    "innodb_doublewrite",
+    "innodb_flush_method",
+    "innodb_buffer_pool_size",
+    "tx_isolation",
 ];

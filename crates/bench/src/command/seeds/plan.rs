@@ -74,12 +74,6 @@ impl Systems {
             None if asked == "mote" => (asked, None, false),
             None => (asked, Some(self.tell("start", asked)?), true),
         };
-        if url.as_ref().is_some_and(|url| url.starts_with("mysql:")) {
-            if started {
-                self.tell("stop", asked)?;
-            }
-            return Err("the driver speaks PostgreSQL's protocol; MySQL's is not built yet".into());
-        }
         let target_args = match &url {
             Some(url) => TargetArgs::server(url),
             None => TargetArgs {

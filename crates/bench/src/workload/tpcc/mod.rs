@@ -74,7 +74,7 @@ pub const DEVIATIONS: [&str; 9] = [
     "Delivery searches its order among all undelivered ones of a district, as BenchmarkSQL sends it.",
     "Order lines are sent in the order of warehouse and item, so that concurrent orders lock stock rows in one order.",
     "Terminals have no screens; what they would show is read from the wire and dropped.",
-    "Isolation is the server's default (READ COMMITTED on PostgreSQL), as BenchmarkSQL leaves it, unless a level was asked for.",
+    "Isolation is the server's default (READ COMMITTED on PostgreSQL, REPEATABLE READ on MariaDB), as BenchmarkSQL leaves it, unless a level was asked for.",
     "In the closed loop there is no keying or think time, and a delivery's deferred part runs on the same connection.",
 ];
 

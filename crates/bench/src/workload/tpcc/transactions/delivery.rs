@@ -2,7 +2,8 @@
 //! round trips. As BenchmarkSQL does, the search fetches all undelivered orders of the district, not just one.
 
 use super::{Client, Outcome, Stamp};
-use crate::driver::DriverResult;
+use crate::driver::error::ServerError;
+use crate::driver::{DriverError, DriverResult};
 use crate::workload::tpcc::input::DeliveryInput;
 use crate::workload::tpcc::statements as st;
 
@@ -31,6 +32,7 @@ pub fn execute(
 /// Deletes the district's oldest NEW-ORDER row and returns its order. A row that a concurrent delivery has taken in
 /// the meantime is passed over for a fresh look.
 fn claim_oldest(client: &mut Client<'_, '_>, w: i32, d: i32) -> DriverResult<Option<i32>> {
+    let mut taken = None;
     loop {
         if d == 1 && !client.session.in_transaction() {
             client.queue(st::BEGIN, |none| none);
@@ -39,6 +41,9 @@ fn claim_oldest(client: &mut Client<'_, '_>, w: i32, d: i32) -> DriverResult<Opt
             return Ok(None);
         };
         let order = row.int()?;
+        if taken == Some(order) {
+            return Err(conflict());
+        }
         if client
             .run(st::DELIVERY_DELETE, |v| v.int(w).int(d).int(order))?
             .affected()
@@ -46,7 +51,20 @@ fn claim_oldest(client: &mut Client<'_, '_>, w: i32, d: i32) -> DriverResult<Opt
         {
             return Ok(Some(order));
         }
+        taken = Some(order);
     }
+}
+
+/// Under a snapshot every look finds the same order. Where the server lets a DELETE of a row that is gone pass for one that
+/// found nothing (InnoDB's REPEATABLE READ), only another transaction gets further.
+fn conflict() -> DriverError {
+    DriverError::Server(Box::new(ServerError {
+        severity: "ERROR".into(),
+        sqlstate: "40001".into(),
+        message: "another delivery has taken the order that the snapshot still shows".into(),
+        detail: None,
+        hint: None,
+    }))
 }
 
 fn deliver(

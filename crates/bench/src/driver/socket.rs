@@ -1,0 +1,100 @@
+//! A connected socket, of whichever kind, and how it is made without stopping the loop of fibers.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::fiber::Wait;
+use super::url::{Host, Target};
+
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects and registers the socket. A fiber's loop goes on meanwhile.
+    pub fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
+        match &target.host {
+            Host::SocketDirectory(directory) => {
+                // The kernel connects it at once, or says that it cannot.
+                let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port)))?;
+                stream.set_nonblocking(matches!(wait, Wait::Fiber(_)))?;
+                let token = wait.register(stream.as_raw_fd())?;
+                Ok((Socket::Unix(stream), token))
+            }
+            Host::Name(name) => {
+                let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address"));
+                for address in target.addresses()? {
+                    let connected = match wait {
+                        Wait::Blocking => TcpStream::connect_timeout(address, target.connect_timeout)
+                            .map(|stream| (stream, None)),
+                        Wait::Fiber(_) => connect_in_fiber(*address, target.connect_timeout, wait),
+                    };
+                    match connected {
+                        Ok((stream, token)) => {
+                            stream.set_nodelay(true)?;
+                            return Ok((Socket::Tcp(stream), token));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    pub fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.write(buffer),
+            Socket::Unix(stream) => stream.write(buffer),
+        }
+    }
+}
+
+/// Begins to connect and lets the loop run until the kernel has done it.
+fn connect_in_fiber(
+    address: SocketAddr,
+    timeout: Duration,
+    wait: &Wait<'_>,
+) -> io::Result<(TcpStream, Option<usize>)> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    let token = wait.register(stream.as_raw_fd())?;
+    let deadline = wait.deadline(Some(timeout));
+    loop {
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if stream.peer_addr().is_ok() {
+            return Ok((stream, token));
+        }
+        if !wait.socket(token, deadline) {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no connection within the timeout",
+            ));
+        }
+    }
+}
