@@ -9,7 +9,7 @@ use mote_it::TestServer;
 use mote_it::certificates::{Authority, ELLIPTIC, RSA, replace};
 use mote_it::clients::{Said, client, program, run_with_input};
 use mote_it::process::await_that;
-use mote_it::server::TemporaryDirectory;
+use mote_it::server::{TemporaryDirectory, mote_binary};
 use mote_it::wire::{RawClient, sqlstate};
 use rustix::process::Signal;
 
@@ -338,4 +338,34 @@ fn files_that_cannot_be_used_end_the_start() {
     assert!(refusal("server.crt", "server.crt").contains("can be read by others"));
     assert!(refusal("server.crt", "other.key").contains("cannot be used"));
     assert!(!data.exists(), "a mistake leaves nothing behind");
+}
+
+/// The laboratory's own driver, which has nothing of libpq.
+#[test]
+fn the_laboratory_over_tls() {
+    let authority = Authority::new("laboratory");
+    authority.sign("server", "server", ELLIPTIC);
+    let other = Authority::new("stranger");
+    let server = start("laboratory", &authority, &[]);
+    let point = |options: &str| {
+        let url = format!("{}?{options}", server.url());
+        let mut command = Command::new(mote_binary());
+        command.args([
+            "bench", "point", "--rows", "1000", "-c", "8", "-d", "1", "--warmup", "0", "-q",
+        ]);
+        command.args(["--target", &url]);
+        run_with_input(&mut command, "", "the mote binary itself")
+    };
+    let root = authority.file("root.crt");
+    for mode in [
+        "sslmode=require".to_string(),
+        format!("sslmode=verify-full&sslrootcert={root}"),
+    ] {
+        let said = point(&mode).good();
+        assert!(said.contains("no errors"), "{mode}: {said}");
+    }
+    let stranger = format!("sslmode=verify-full&sslrootcert={}", other.file("root.crt"));
+    let said = point(&stranger).bad();
+    assert!(said.contains("UnknownIssuer"), "{said}");
+    server.stop();
 }

@@ -1,4 +1,5 @@
-//! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again.
+//! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again; and the standby
+//! that takes over from it.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::Subject;
 use super::args::FaultArgs;
-use crate::driver::Target;
+use crate::driver::{Admin, Target};
 use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::faults::{Faults, Victim};
 use crate::server::RunningServer;
@@ -15,10 +16,15 @@ use crate::server::RunningServer;
 /// How long a killed server may take to be gone, and how often that is looked at.
 const DEATH_MAX: Duration = Duration::from_secs(30);
 const DEATH_LOOK: Duration = Duration::from_millis(2);
+/// How long a standby may take to become a primary.
+const PROMOTION_MAX: Duration = Duration::from_secs(60);
+const PROMOTION_LOOK: Duration = Duration::from_millis(20);
 
 /// Takes the server out of the subject for as long as it may be hurt; [`Patient::back`] returns it.
 pub struct Patient {
     who: Who,
+    /// The second host of the target.
+    standby: Option<Target>,
 }
 
 enum Who {
@@ -41,6 +47,12 @@ impl Patient {
                 schedule.ends_s()
             ));
         }
+        let standby = subject.target.others().next();
+        if schedule.promotes() && standby.is_none() {
+            return Err(
+                "promote needs a standby: --target postgres://USER@PRIMARY:PORT,STANDBY:PORT/DATABASE".into(),
+            );
+        }
         let who = match (subject.own.take(), &args.restart_with) {
             (Some(own), None) => Who::Own(own),
             (Some(_), Some(_)) => {
@@ -51,16 +63,15 @@ impl Patient {
             }
             (None, restart) => Who::Other(Other::new(subject, restart.clone())?),
         };
-        Ok(Some(Patient { who }))
+        Ok(Some(Patient { who, standby }))
     }
 
     pub fn faults<'a>(&'a mut self, args: &'a FaultArgs) -> Option<Faults<'a>> {
         let schedule = args.faults.as_ref()?;
-        let victim: &mut dyn Victim = match &mut self.who {
-            Who::Own(own) => own,
-            Who::Other(other) => other,
-        };
-        Some(Faults { schedule, victim })
+        Some(Faults {
+            schedule,
+            victim: self,
+        })
     }
 
     /// Gives the server back, whose processes may be others now.
@@ -81,21 +92,67 @@ fn signal(pid: u32, signal: Signal) -> Result<(), String> {
     kill_process(named, signal).map_err(|error| format!("cannot signal process {pid}: {error}"))
 }
 
-impl Victim for Box<dyn RunningServer> {
+impl Victim for Patient {
     fn kill(&mut self) -> Result<(), String> {
-        self.crash()
+        match &mut self.who {
+            Who::Own(own) => own.crash(),
+            Who::Other(other) => other.kill(),
+        }
     }
 
     fn start(&mut self) -> Result<(), String> {
-        self.start_again()
+        match &mut self.who {
+            Who::Own(own) => own.start_again(),
+            Who::Other(other) => other.start(),
+        }
+    }
+
+    fn promote(&mut self) -> Result<(), String> {
+        let standby = self.standby.as_ref().ok_or("there is no standby")?;
+        promote(standby)
     }
 
     fn suspend(&mut self) -> Result<(), String> {
-        signal(self.pid(), Signal::STOP)
+        match &mut self.who {
+            Who::Own(own) => signal(own.pid(), Signal::STOP),
+            Who::Other(other) => other.signal_all(Signal::STOP).map(|_| ()),
+        }
     }
 
     fn resume(&mut self) -> Result<(), String> {
-        signal(self.pid(), Signal::CONT)
+        match &mut self.who {
+            Who::Own(own) => signal(own.pid(), Signal::CONT),
+            Who::Other(other) => other.signal_all(Signal::CONT).map(|_| ()),
+        }
+    }
+}
+
+/// Asks for it once the standby can be asked, and looks until it has happened: a server may close its connections when it
+/// becomes a primary.
+fn promote(standby: &Target) -> Result<(), String> {
+    let deadline = Instant::now() + PROMOTION_MAX;
+    let mut asked = false;
+    loop {
+        let look = Admin::connect(standby).and_then(|mut admin| {
+            let recovering = admin.value("SELECT pg_is_in_recovery()")?.as_deref() == Some("t");
+            if recovering && !asked {
+                admin.value("SELECT pg_promote()")?;
+                asked = true;
+            }
+            Ok(recovering)
+        });
+        match look {
+            Ok(false) => return Ok(()),
+            Err(error) if !error.is_fatal() => return Err(format!("{standby} cannot be promoted: {error}")),
+            _ if Instant::now() < deadline => std::thread::sleep(PROMOTION_LOOK),
+            Ok(true) => {
+                return Err(format!(
+                    "{standby} is still a standby after {} s",
+                    PROMOTION_MAX.as_secs()
+                ));
+            }
+            Err(error) => return Err(format!("{standby} cannot be promoted: {error}")),
+        }
     }
 }
 
@@ -141,10 +198,8 @@ impl Other {
         }
         Ok(pids)
     }
-}
 
-impl Victim for Other {
-    fn kill(&mut self) -> Result<(), String> {
+    fn kill(&self) -> Result<(), String> {
         let pids = self.signal_all(Signal::KILL)?;
         // Until the kernel has taken its port and its lock away, another one cannot start.
         let deadline = Instant::now() + DEATH_MAX;
@@ -160,7 +215,7 @@ impl Victim for Other {
         Ok(())
     }
 
-    fn start(&mut self) -> Result<(), String> {
+    fn start(&self) -> Result<(), String> {
         let restart = self.restart.as_deref().unwrap_or("false");
         let ran = Command::new("sh")
             .args(["-c", restart])
@@ -172,13 +227,5 @@ impl Victim for Other {
             true => Ok(()),
             false => Err(format!("\"{restart}\" ended with {status}")),
         }
-    }
-
-    fn suspend(&mut self) -> Result<(), String> {
-        self.signal_all(Signal::STOP).map(|_| ())
-    }
-
-    fn resume(&mut self) -> Result<(), String> {
-        self.signal_all(Signal::CONT).map(|_| ())
     }
 }

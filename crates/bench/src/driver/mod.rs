@@ -7,12 +7,12 @@
 //!  4. `scram`: the password exchange.
 //!  5. `statement`: statements with their constant bytes prepared once for all sessions.
 //!  6. `fiber`: an epoll loop that runs thousands of terminals written in blocking style.
-//!  7. `socket`, `session`: one connection; a round trip is one write and one read.
+//!  7. `tls`, `socket`, `session`: one connection; a round trip is one write and one read.
 //!  8. `mysql`: the wire of MariaDB and MySQL behind the same sessions.
 //!  9. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
 //!
 //! Promises: no allocation per statement in steady state; bytes and round trips are counted where they happen.
-//! Leaves out: TLS, cancel requests, and every retry policy (the workload's business).
+//! Leaves out: cancel requests, and every retry policy (the workload's business).
 
 pub mod error;
 pub mod url;
@@ -20,6 +20,7 @@ pub mod wire;
 mod scram;
 pub mod statement;
 pub mod fiber;
+pub mod tls;
 mod socket;
 mod mysql;
 pub mod session;

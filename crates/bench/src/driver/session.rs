@@ -112,16 +112,47 @@ pub struct Session {
     deadline_ns: Option<u64>,
     pub traffic: Traffic,
     server_version: String,
+    /// Whether the server said that it takes no writes.
+    standby: bool,
+}
+
+/// What is said of a server that takes no writes where they are wanted, in PostgreSQL's terms: it cannot be connected to now.
+fn is_standby(target: &Target) -> DriverError {
+    DriverError::Server(Box::new(ServerError {
+        severity: "FATAL".into(),
+        sqlstate: "57P03".into(),
+        message: format!("{target} is a standby"),
+        detail: None,
+        hint: None,
+    }))
 }
 
 impl Session {
-    /// Connects, authenticates and prepares all statements of the set.
+    /// Connects, authenticates and prepares all statements of the set; of several servers on the first that takes writes.
     pub fn open(target: &Target, statements: Arc<StatementSet>, wait: &Wait<'_>) -> DriverResult<Session> {
+        let mut others = target.others().peekable();
+        let alone = others.peek().is_none();
+        let mut error = match Session::open_one(target, &statements, wait) {
+            Ok(session) if alone || !session.standby => return Ok(session),
+            Ok(_) => is_standby(target),
+            Err(error) => error,
+        };
+        for other in others {
+            error = match Session::open_one(&other, &statements, wait) {
+                Ok(session) if !session.standby => return Ok(session),
+                Ok(_) => is_standby(&other),
+                Err(error) => error,
+            };
+        }
+        Err(error)
+    }
+
+    fn open_one(target: &Target, statements: &Arc<StatementSet>, wait: &Wait<'_>) -> DriverResult<Session> {
         let (socket, token) = Socket::connect(target, wait)?;
         let mut session = Session {
             socket,
             token,
-            statements,
+            statements: Arc::clone(statements),
             output: Vec::with_capacity(1024),
             foreign: Foreign::of(target)?,
             input: vec![0; INPUT_BYTES_INITIAL],
@@ -133,6 +164,7 @@ impl Session {
             deadline_ns: wait.deadline(Some(target.connect_timeout)),
             traffic: Traffic::default(),
             server_version: String::new(),
+            standby: false,
         };
         session.start_up(target, wait)?;
         if !session.statements.is_empty() {
@@ -175,6 +207,7 @@ impl Session {
                             .trim_end_matches('\0')
                             .to_string();
                     }
+                    self.standby |= body == b"in_hot_standby\0on\0";
                 }
                 b'E' => return Err(DriverError::Server(Box::new(wire::decode_error(&body)))),
                 b'K' | b'N' => {}

@@ -10,11 +10,14 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::fiber::Wait;
+use super::tls::TlsStream;
 use super::url::{Host, Target};
+use super::wire;
 
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Socket {
@@ -39,7 +42,12 @@ impl Socket {
                     match connected {
                         Ok((stream, token)) => {
                             stream.set_nodelay(true)?;
-                            return Ok((Socket::Tcp(stream), token));
+                            let Some(config) = target.tls() else {
+                                return Ok((Socket::Tcp(stream), token));
+                            };
+                            ask_for_tls(&stream, token, target.connect_timeout, wait)?;
+                            let stream = TlsStream::new(stream, config, name)?;
+                            return Ok((Socket::Tls(Box::new(stream)), token));
                         }
                         Err(error) => last = error,
                     }
@@ -53,6 +61,7 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.read(buffer),
             Socket::Unix(stream) => stream.read(buffer),
+            Socket::Tls(stream) => stream.read(buffer),
         }
     }
 
@@ -60,6 +69,7 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.write(buffer),
             Socket::Unix(stream) => stream.write(buffer),
+            Socket::Tls(stream) => stream.write(buffer),
         }
     }
 }
@@ -95,6 +105,42 @@ fn connect_in_fiber(
                 io::ErrorKind::TimedOut,
                 "no connection within the timeout",
             ));
+        }
+    }
+}
+
+/// SSLRequest, and its answer of one byte. Behind that byte nothing may stand yet, so no more than it is read.
+fn ask_for_tls(
+    mut stream: &TcpStream,
+    token: Option<usize>,
+    timeout: Duration,
+    wait: &Wait<'_>,
+) -> io::Result<()> {
+    let mut request = Vec::new();
+    wire::put_i32(&mut request, 8);
+    wire::put_i32(&mut request, wire::SSL_REQUEST);
+    // A new connection has room for eight bytes.
+    stream.write_all(&request)?;
+    let deadline = wait.deadline(Some(timeout));
+    let mut answer = [0];
+    loop {
+        match stream.read(&mut answer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) if answer[0] == b'S' => return Ok(()),
+            Ok(_) => {
+                let refused = "the server does not encrypt connections; sslmode=disable goes without";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, refused));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if !wait.socket(token, deadline) {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "no answer within the timeout",
+                    ));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

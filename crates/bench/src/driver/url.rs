@@ -1,6 +1,11 @@
 //! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket; `mysql://` and
 //! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made.
 //!
+//! Several hosts, as in `postgres://a:5432,b:5433/database`, are a primary and its standbys: the first that takes writes is
+//! used.
+//!
+//! `?sslmode=require` and `?sslmode=verify-full&sslrootcert=FILE` encrypt (`tls`).
+//!
 //! `?connect_timeout=SECONDS` (10) and `?answer_timeout=SECONDS` (none) bound waiting.
 //!
 //! Invariant: `Display` never shows the password, so a `Target` may go into reports.
@@ -11,6 +16,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use rustls::ClientConfig;
+
+use super::tls::Encryption;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -68,12 +77,33 @@ pub struct Target {
     pub connect_timeout: Duration,
     /// For each answer, in measured work; a connection that keeps silent longer counts as lost.
     pub answer_timeout: Option<Duration>,
+    encryption: Encryption,
+    certificates: Certificates,
+    /// Where the same data are too, and may be written when this server is gone.
+    others: Vec<Place>,
+    resolved: Resolved,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Place {
+    host: Host,
+    port: u16,
     resolved: Resolved,
 }
 
 /// The addresses of a name, which is looked up once: a look-up blocks, and sessions are opened where nothing may.
 #[derive(Clone, Default, Debug)]
 struct Resolved(Arc<OnceLock<Vec<SocketAddr>>>);
+
+/// What encrypts, read once from the files that the options name; they tell targets apart.
+#[derive(Clone, Default, Debug)]
+struct Certificates(Option<Arc<ClientConfig>>);
+
+impl PartialEq for Certificates {
+    fn eq(&self, _: &Certificates) -> bool {
+        true
+    }
+}
 
 /// What has been looked up makes no target another one.
 impl PartialEq for Resolved {
@@ -109,7 +139,24 @@ impl Target {
             Some((user, password)) => (user, Some(percent_decode(password)?)),
             None => (credentials, None),
         };
-        let (host, port) = split_port(address, system.default_port())?;
+        let mut places = address.split(',').map(|address| {
+            let (host, port) = split_port(address, system.default_port())?;
+            let host = if host.is_empty() {
+                "127.0.0.1".to_string()
+            } else {
+                percent_decode(host)?
+            };
+            Ok(Place {
+                host: Host::Name(host),
+                port,
+                resolved: Resolved::default(),
+            })
+        });
+        let Place { host, port, resolved } = places.next().expect("a split has a first part")?;
+        let others = places.collect::<Result<Vec<Place>, String>>()?;
+        if system != System::Postgres && !others.is_empty() {
+            return Err("several hosts are for PostgreSQL's protocol".into());
+        }
         let user = if user.is_empty() {
             system.superuser().to_string()
         } else {
@@ -118,11 +165,7 @@ impl Target {
         let database = percent_decode(database)?;
         let mut target = Target {
             system,
-            host: Host::Name(if host.is_empty() {
-                "127.0.0.1".to_string()
-            } else {
-                percent_decode(host)?
-            }),
+            host,
             port,
             database: if database.is_empty() {
                 user.clone()
@@ -135,13 +178,28 @@ impl Target {
             engine: None,
             connect_timeout: CONNECT_TIMEOUT,
             answer_timeout: None,
-            resolved: Resolved::default(),
+            encryption: Encryption::None,
+            certificates: Certificates::default(),
+            others,
+            resolved,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             target.set_option(key, percent_decode(value)?)?;
         }
+        if matches!(&target.encryption, Encryption::VerifyFull(file) if file.as_os_str().is_empty()) {
+            return Err("sslmode=verify-full needs sslrootcert=FILE".into());
+        }
+        if target.encryption != Encryption::None && matches!(target.host, Host::SocketDirectory(_)) {
+            return Err("Unix sockets are not encrypted".into());
+        }
+        target.certificates = Certificates(target.encryption.config()?);
         Ok(target)
+    }
+
+    /// What connections are encrypted with, if they are.
+    pub fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.certificates.0.clone()
     }
 
     fn set_option(&mut self, key: &str, value: String) -> Result<(), String> {
@@ -157,15 +215,54 @@ impl Target {
             "password" => self.password = Some(value),
             "connect_timeout" => self.connect_timeout = seconds(&value)?,
             "answer_timeout" => self.answer_timeout = Some(seconds(&value)?),
-            "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-            "sslmode" => {
-                return Err(format!(
-                    "sslmode={value}: this driver does not encrypt; use sslmode=disable"
-                ));
+            "sslmode" | "sslrootcert" if self.system != System::Postgres => {
+                return Err(format!("{key} is for PostgreSQL's protocol"));
             }
+            "sslmode" => self.set_sslmode(&value)?,
+            "sslrootcert" => match &mut self.encryption {
+                Encryption::VerifyFull(file) => *file = PathBuf::from(value),
+                _ => return Err("sslrootcert comes behind sslmode=verify-full".into()),
+            },
             _ => return Err(format!("unknown connection option \"{key}\"")),
         }
         Ok(())
+    }
+
+    fn set_sslmode(&mut self, mode: &str) -> Result<(), String> {
+        self.encryption = match mode {
+            // Whoever leaves it open is not encrypted.
+            "disable" | "allow" | "prefer" => Encryption::None,
+            "require" => Encryption::Require,
+            "verify-full" => Encryption::VerifyFull(PathBuf::new()),
+            _ => {
+                return Err(format!(
+                    "sslmode={mode}: this driver knows disable, require and verify-full"
+                ));
+            }
+        };
+        Ok(())
+    }
+
+    /// The others, each alone.
+    pub fn others(&self) -> impl Iterator<Item = Target> + '_ {
+        self.others.iter().map(|place| Target {
+            host: place.host.clone(),
+            port: place.port,
+            resolved: place.resolved.clone(),
+            others: Vec::new(),
+            ..self.clone()
+        })
+    }
+
+    /// The same with one server more.
+    pub fn with_other(&self, other: &Target) -> Target {
+        let mut both = self.clone();
+        both.others.push(Place {
+            host: other.host.clone(),
+            port: other.port,
+            resolved: other.resolved.clone(),
+        });
+        both
     }
 
     pub fn addresses(&self) -> io::Result<&[SocketAddr]> {
@@ -194,18 +291,15 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.system.scheme();
         match &self.host {
-            Host::Name(name) if name.contains(':') => {
-                write!(
-                    f,
-                    "{scheme}://{}@[{name}]:{}/{}",
-                    self.user, self.port, self.database
-                )
+            Host::Name(_) => {
+                write!(f, "{scheme}://{}@", self.user)?;
+                put_place(f, &self.host, self.port)?;
+                for other in &self.others {
+                    write!(f, ",")?;
+                    put_place(f, &other.host, other.port)?;
+                }
+                write!(f, "/{}", self.database)
             }
-            Host::Name(name) => write!(
-                f,
-                "{scheme}://{}@{name}:{}/{}",
-                self.user, self.port, self.database
-            ),
             Host::SocketDirectory(path) => {
                 let path = path.display();
                 write!(
@@ -215,6 +309,14 @@ impl fmt::Display for Target {
                 )
             }
         }
+    }
+}
+
+fn put_place(f: &mut fmt::Formatter<'_>, host: &Host, port: u16) -> fmt::Result {
+    match host {
+        Host::Name(name) if name.contains(':') => write!(f, "[{name}]:{port}"),
+        Host::Name(name) => write!(f, "{name}:{port}"),
+        Host::SocketDirectory(path) => write!(f, "{}", path.display()),
     }
 }
 
@@ -302,6 +404,22 @@ mod tests {
     }
 
     #[test]
+    fn a_primary_and_its_standby() {
+        let text = "postgres://u@a:6000,[::1]:6001,b/d";
+        let pair = Target::parse(text).expect("valid");
+        assert_eq!(pair.to_string(), "postgres://u@a:6000,[::1]:6001,b:5432/d");
+        let others: Vec<String> = pair.others().map(|other| other.to_string()).collect();
+        assert_eq!(others, ["postgres://u@[::1]:6001/d", "postgres://u@b:5432/d"]);
+        let first = Target::parse("postgres://u@a:6000/d").expect("valid");
+        let other = Target::parse("postgres://v@b/e").expect("valid");
+        assert_eq!(
+            first.with_other(&other).to_string(),
+            "postgres://u@a:6000,b:5432/d"
+        );
+        assert!(Target::parse("mysql://a,b/d").is_err());
+    }
+
+    #[test]
     fn other_systems() {
         let target = Target::parse("mysql://bench:b@127.0.0.1/shop?engine=rocksdb").expect("valid");
         assert_eq!((target.system, target.port), (System::Mysql, 3306));
@@ -339,7 +457,17 @@ mod tests {
         assert!(Target::parse("postgres://h/d?engine=rocksdb").is_err());
         assert!(Target::parse("mysql://h/d?engine=a%20b").is_err());
         assert!(Target::parse("mysql:///d?host=/tmp").is_err());
-        assert!(Target::parse("postgres://h/d?sslmode=require").is_err());
+        for wrong in [
+            "postgres://h/d?sslmode=verify-ca",
+            "postgres://h/d?sslmode=verify-full",
+            "postgres://h/d?sslmode=verify-full&sslrootcert=/nowhere",
+            "postgres://h/d?sslrootcert=/nowhere",
+            "postgres:///d?host=/tmp&sslmode=require",
+            "mysql://h/d?sslmode=require",
+        ] {
+            assert!(Target::parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(Target::parse("postgres://h/d?sslmode=require").is_ok_and(|target| target.tls().is_some()));
         assert!(Target::parse("postgres://h/d?application=x").is_err());
         assert!(Target::parse("postgres://h:port/d").is_err());
     }

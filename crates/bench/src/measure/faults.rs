@@ -31,6 +31,8 @@ pub enum Action {
     Start,
     /// SIGSTOP, and SIGCONT so many seconds later.
     Stop(f64),
+    /// Makes the standby a primary, in place of one that was killed.
+    Promote,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,7 +44,8 @@ pub struct Fault {
 
 /// As in `30s kill; 45s start; 60s stop 2s`.
 ///
-/// Invariant: times ascend, a kill is followed by a start, and nothing is done to a server that is down.
+/// Invariant: times ascend, a kill is followed by a start or a promotion, nothing is done to a server that is down, and
+/// nothing at all after a promotion.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule(Vec<Fault>);
 
@@ -55,9 +58,12 @@ impl FromStr for Schedule {
         if faults.is_empty() {
             return Err("no fault is named, as in \"30s kill; 45s start; 60s stop 2s\"".into());
         }
-        let mut down = false;
+        let (mut down, mut promoted) = (false, false);
         let mut free_s = 0.0;
         for fault in &faults {
+            if promoted {
+                return Err(format!("\"{text}\": promote is the last that is done"));
+            }
             if fault.at_s < free_s {
                 return Err(format!(
                     "\"{text}\": the faults are not in the order of their times"
@@ -67,13 +73,22 @@ impl FromStr for Schedule {
                 (Action::Kill, false) => (true, fault.at_s),
                 (Action::Start, true) => (false, fault.at_s),
                 (Action::Stop(seconds), false) => (false, fault.at_s + seconds),
+                (Action::Promote, true) => {
+                    promoted = true;
+                    (false, fault.at_s)
+                }
+                (Action::Promote, false) => {
+                    return Err(format!(
+                        "\"{text}\": promote comes after kill, or there would be two primaries"
+                    ));
+                }
                 (Action::Start, false) => return Err(format!("\"{text}\": start comes after kill")),
                 (_, true) => return Err(format!("\"{text}\": the server is down until it is started")),
             };
         }
         match down {
             true => Err(format!(
-                "\"{text}\": a server that is killed has to be started again"
+                "\"{text}\": a server that is killed has to be started again, or its standby promoted"
             )),
             false => Ok(Schedule(faults)),
         }
@@ -89,6 +104,7 @@ impl fmt::Display for Schedule {
                 Action::Kill => write!(f, "kill")?,
                 Action::Start => write!(f, "start")?,
                 Action::Stop(length) => write!(f, "stop {length}s")?,
+                Action::Promote => write!(f, "promote")?,
             }
         }
         Ok(())
@@ -97,12 +113,16 @@ impl fmt::Display for Schedule {
 
 fn parse_fault(text: &str) -> Result<Fault, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let wrong = || format!("\"{text}\" is not of the form \"30s kill\", \"45s start\" or \"60s stop 2s\"");
+    let wrong = || {
+        format!(
+            "\"{text}\" is not of the form \"30s kill\", \"45s start\", \"60s stop 2s\" or \"31s promote\""
+        )
+    };
     let (at, action) = match words.as_slice() {
         [at, "kill"] => (at, Action::Kill),
         [at, "start"] => (at, Action::Start),
         [at, "stop", length] => (at, Action::Stop(seconds(length).ok_or_else(wrong)?)),
-        [_, "promote", ..] => return Err("promote needs a standby, and none can be described yet".into()),
+        [at, "promote"] => (at, Action::Promote),
         _ => return Err(wrong()),
     };
     Ok(Fault {
@@ -127,6 +147,11 @@ impl Schedule {
         self.0.iter().any(|fault| fault.action == Action::Start)
     }
 
+    /// Whether a standby takes over.
+    pub fn promotes(&self) -> bool {
+        self.0.iter().any(|fault| fault.action == Action::Promote)
+    }
+
     /// When the last of it is over, in seconds of the measured window.
     pub fn ends_s(&self) -> f64 {
         self.0.last().map_or(0.0, |fault| match fault.action {
@@ -141,6 +166,8 @@ pub trait Victim: Send {
     fn kill(&mut self) -> Result<(), String>;
     /// Returns when it accepts connections again, or has said that it never will.
     fn start(&mut self) -> Result<(), String>;
+    /// Returns when the standby has said that it is a primary now.
+    fn promote(&mut self) -> Result<(), String>;
     fn suspend(&mut self) -> Result<(), String>;
     fn resume(&mut self) -> Result<(), String>;
 }
@@ -192,6 +219,10 @@ pub fn carry_out(faults: Faults<'_>, timeline: &Timeline) -> Vec<Event> {
             Action::Start => {
                 note("start", false);
                 victim.start()
+            }
+            Action::Promote => {
+                note("promote", false);
+                victim.promote()
             }
             Action::Stop(length) => {
                 note("stop", true);
@@ -352,7 +383,8 @@ mod tests {
             ("10s stop 5s; 12s stop 1s", "order of their times"),
             ("30 kill", "is not of the form"),
             ("30s explode", "is not of the form"),
-            ("80s promote", "needs a standby"),
+            ("80s promote", "comes after kill"),
+            ("1s kill; 2s promote; 3s kill", "the last that is done"),
         ] {
             let error = wrong.parse::<Schedule>().expect_err(wrong);
             assert!(error.contains(says), "{wrong}: {error}");
@@ -446,6 +478,9 @@ mod tests {
         }
         fn start(&mut self) -> Result<(), String> {
             self.note("start")
+        }
+        fn promote(&mut self) -> Result<(), String> {
+            self.note("promote")
         }
         fn suspend(&mut self) -> Result<(), String> {
             self.note("suspend")

@@ -46,10 +46,11 @@ impl OpenLoopArgs {
 /// What is done to the server during the run.
 #[derive(Args, Debug, Clone)]
 pub struct FaultArgs {
-    /// Hurt the server in the measured window, as in "30s kill; 45s start; 60s stop 2s"
+    /// Hurt the server in the measured window, as in "30s kill; 45s start; 60s stop 2s" or "30s kill; 31s promote"
     ///
     /// `kill` is SIGKILL to all of its processes, `start` starts it again, `stop 2s` is SIGSTOP and, two seconds later,
-    /// SIGCONT. For each fault the report tells how long nobody was answered, when the first answer came, and when the rate
+    /// SIGCONT. `promote`, after a kill, makes a primary of the second host of --target postgres://PRIMARY,STANDBY/DATABASE,
+    /// to which clients turn. For each fault the report tells how long nobody was answered, when the first answer came, and when the rate
     /// of before was reached again (90 % of it, for a second); and beside them how many acknowledged transactions are gone
     /// (the recovery point), which must be none. Lost connections are errors that fail nothing here.
     #[arg(long, value_name = "SCHEDULE", conflicts_with = "find_rate")]

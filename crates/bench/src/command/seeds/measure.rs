@@ -1,4 +1,4 @@
-//! What the experiments read: two ladders of connections, ingest, cold starts. Systems take turns at every step.
+//! What the experiments read: two ladders of connections, windows, ingest, cold starts (pairs of servers: `pairs`). Systems take turns at every step.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use super::super::default_driver_threads;
 use super::super::quiet::Quiet;
 use super::super::restart::{ColdStart, measure_cold_starts};
 use super::super::tpcc::summarize;
+use super::pairs::{self, FailOver};
 use super::plan::{Plan, Present, Systems};
 use crate::driver::Admin;
 use crate::measure::statistics::balanced_orders;
@@ -33,7 +34,7 @@ pub enum Ladder {
     Ingest,
     /// Terminals within one warehouse, or within all; `connections` counts the warehouses.
     Window,
-    /// Without a standby, and with one that every commit waits for.
+    /// Without a standby, and with one.
     Alone,
     WithStandby,
 }
@@ -57,6 +58,7 @@ pub struct Proof {
 pub struct Measurements {
     pub steps: Vec<Step>,
     pub cold_starts: Vec<ColdStart>,
+    pub fail_overs: Vec<FailOver>,
     pub proofs: Vec<Proof>,
     /// System, number of connections, and why it did not run.
     pub failures: Vec<(String, usize, String)>,
@@ -95,7 +97,7 @@ impl Measurements {
 pub fn all(
     args: &SeedsArgs,
     plan: &Plan,
-    systems: &Systems,
+    systems: &mut Systems,
     embedded: &dyn EmbeddedServer,
     quiet: &mut Quiet,
 ) -> Result<Measurements, String> {
@@ -112,7 +114,7 @@ pub fn all(
         windows(plan, systems, &mut measured, quiet)?;
     }
     if plan.standby_connections > 0 {
-        standbys(plan, systems, &mut measured, quiet)?;
+        pairs::cost(args, plan, systems, embedded, &mut measured, quiet)?;
     }
     if plan.ingest_connections > 0 {
         for system in &systems.present {
@@ -137,10 +139,14 @@ pub fn all(
         };
         measured.cold_starts = measure_cold_starts(&cold, embedded, quiet)?.0;
     }
+    // Last, since it ends servers.
+    if plan.fail_over_connections > 0 {
+        pairs::fail_overs(args, plan, systems, embedded, &mut measured, quiet)?;
+    }
     Ok(measured)
 }
 
-fn settings(plan: &Plan, ladder: Ladder, connections: usize, load: LoadMode) -> Settings {
+pub(super) fn settings(plan: &Plan, ladder: Ladder, connections: usize, load: LoadMode) -> Settings {
     let base = Settings {
         driver_threads: default_driver_threads().clamp(1, connections.max(1)),
         warmup_s: plan.warmup_s,
@@ -222,7 +228,7 @@ fn order_entry(
 }
 
 /// Loads the database unless an earlier measurement has left one.
-fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Result<(), String> {
+pub(super) fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Result<(), String> {
     let load = Settings {
         warmup_s: 0.0,
         duration_s: 0.1,
@@ -232,34 +238,6 @@ fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Result<(), Strin
     tpcc::experiment(load, &subject.target, subject.processes, quiet)
         .map(|_| ())
         .map_err(|error| format!("{}: {error}", system.name))
-}
-
-/// The same work without and with a standby, on systems whose standby the program of systems can start.
-fn standbys(
-    plan: &Plan,
-    systems: &Systems,
-    measured: &mut Measurements,
-    quiet: &mut Quiet,
-) -> Result<(), String> {
-    let connections = plan.standby_connections;
-    for system in systems.present.iter().filter(|system| system.started) {
-        provide(plan, system, quiet)?;
-        let alone = order_entry_step(plan, system, Ladder::Alone, connections);
-        let standby = format!("{}-standby", system.name);
-        let with = systems.tell("start", &standby).and_then(|_| {
-            let step = order_entry_step(plan, system, Ladder::WithStandby, connections);
-            systems.tell("stop", &standby)?;
-            step
-        });
-        match alone.and_then(|alone| Ok((alone, with?))) {
-            Ok((alone, with)) => {
-                quiet.say(&format!("  {:<10} without and with a standby", system.name));
-                measured.steps.extend([alone, with]);
-            }
-            Err(error) => measured.failures.push((system.name.clone(), connections, error)),
-        }
-    }
-    Ok(())
 }
 
 /// The same work within a small and within the whole working set, in turn.
@@ -294,7 +272,7 @@ fn windows(
     Ok(())
 }
 
-fn order_entry_step(
+pub(super) fn order_entry_step(
     plan: &Plan,
     system: &Present,
     ladder: Ladder,

@@ -1,7 +1,8 @@
 //! `mote bench seeds`: the published experiments X1 to X13 on this machine, each beside the figures that were published.
 //!
 //! Read in this order: `published` (their numbers, from one file), `plan` (systems, and sizes that fit the budget),
-//! `measure` (what is run: two ladders, ingest, cold starts), `sections` (what each experiment makes of it).
+//! `measure` (what is run: two ladders,
+//! ingest, cold starts), `pairs` (primary and standby), `sections` (what each experiment makes of it).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
 //! experiment that cannot run here keeps its place on the page and says why.
@@ -9,6 +10,7 @@
 mod published;
 pub mod plan;
 mod measure;
+mod pairs;
 pub mod sections;
 
 use std::path::Path;
@@ -37,7 +39,7 @@ pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
     let mut systems = Systems::start(args, embedded, &quiet)?;
     let plan = Plan::new(args, systems.present.len());
     quiet.say(&plan.says());
-    let measured = measure::all(args, &plan, &systems, embedded, &mut quiet);
+    let measured = measure::all(args, &plan, &mut systems, embedded, &mut quiet);
     let measured = match measured {
         Ok(measured) => measured,
         Err(error) => {
@@ -83,6 +85,7 @@ fn write(
         "systems": systems.describe(),
         "sections": sections.iter().map(|section| section.json()).collect::<Vec<_>>(),
         "steps": measured.steps_json(),
+        "fail_overs": measured.fail_overs,
         "proofs": measured.proofs,
         "pass": pass,
     });

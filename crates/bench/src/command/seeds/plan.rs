@@ -1,5 +1,6 @@
 //! Which systems take part, and how large everything may be on this machine and in the time that was given.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
@@ -41,7 +42,7 @@ pub struct Systems {
     pub present: Vec<Present>,
     /// Name, and why it does not take part.
     pub absent: Vec<(String, String)>,
-    program: std::path::PathBuf,
+    pub(super) program: PathBuf,
 }
 
 impl Systems {
@@ -72,7 +73,7 @@ impl Systems {
         let (name, url, started) = match asked.split_once('=') {
             Some((name, url)) => (name, Some(url.to_string()), false),
             None if asked == "mote" => (asked, None, false),
-            None => (asked, Some(self.tell("start", asked)?), true),
+            None => (asked, Some(tell(&self.program, "start", asked)?), true),
         };
         let target_args = match &url {
             Some(url) => TargetArgs::server(url),
@@ -94,22 +95,9 @@ impl Systems {
             })
         });
         if opened.is_err() && started {
-            self.tell("stop", asked)?;
+            tell(&self.program, "stop", asked)?;
         }
         opened
-    }
-
-    /// What the program of systems says on standard output.
-    pub(super) fn tell(&self, what: &str, name: &str) -> Result<String, String> {
-        let output = Command::new(&self.program)
-            .args([what, name])
-            .output()
-            .map_err(|error| format!("{}: {error}", self.program.display()))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_string());
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(said.lines().last().unwrap_or("it said nothing").to_string())
     }
 
     /// Stops what was started for this; a server that does not stop is worth a word but no failed experiment.
@@ -118,7 +106,7 @@ impl Systems {
             let (name, started) = (present.name, present.started);
             let stopped = present.subject.stop();
             let stopped = if started {
-                self.tell("stop", &name).map(|_| ())
+                tell(&self.program, "stop", &name).map(|_| ())
             } else {
                 stopped
             };
@@ -150,6 +138,19 @@ impl Systems {
     }
 }
 
+/// What the program of systems says on standard output.
+pub(super) fn tell(program: &Path, what: &str, name: &str) -> Result<String, String> {
+    let output = Command::new(program)
+        .args([what, name])
+        .output()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_string());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(said.lines().last().unwrap_or("it said nothing").to_string())
+}
+
 /// Sizes and durations; goes into the report as it is.
 #[derive(Serialize)]
 pub struct Plan {
@@ -167,6 +168,8 @@ pub struct Plan {
     pub window_connections: usize,
     /// Of the runs without and with a standby (X9); 0 if they are not wanted.
     pub standby_connections: usize,
+    /// Of the run in which a standby takes over (X5); 0 if it is not wanted.
+    pub fail_over_connections: usize,
     pub cold_start_warehouses: Vec<i32>,
     pub seed: u64,
 }
@@ -183,7 +186,11 @@ impl Plan {
         let ladder = keep(&LADDER, wants(&["X1", "X2", "X3", "X4", "X7"]));
         let side_by_side = keep(&SIDE_BY_SIDE, wants(&["X10", "X11"]));
         let (ingest, windows, standbys) = (wants(&["X8"]), wants(&["X12"]), wants(&["X9"]));
-        let single = usize::from(ingest) + 2 * usize::from(windows) + 2 * usize::from(standbys);
+        let fail_overs = wants(&["X5"]);
+        let single = usize::from(ingest)
+            + 2 * usize::from(windows)
+            + 2 * usize::from(standbys)
+            + usize::from(fail_overs);
         let steps = (ladder.len() + side_by_side.len() + single) * systems;
         let step_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
         let processors = processors();
@@ -203,6 +210,7 @@ impl Plan {
             ingest_connections: if ingest { 500 } else { 0 },
             window_connections: if windows { 8 } else { 0 },
             standby_connections: if standbys { 32 } else { 0 },
+            fail_over_connections: if fail_overs { 32 } else { 0 },
             cold_start_warehouses: if wants(&["X6"]) {
                 vec![(warehouses / 4).max(1), (warehouses / 2).max(2)]
             } else {

@@ -320,9 +320,48 @@ impl Maker<'_> {
     }
 
     fn x5(&self, section: &mut Section) {
-        section
-            .notes
-            .push("Not measured: clients cannot follow from a killed primary to its standby yet.".into());
+        if self.not_run(section, self.plan.fail_over_connections > 0) {
+            return;
+        }
+        let seconds = |value: Option<f64>| {
+            value.map_or("not within the run".to_string(), |value| format!("{value:.2}"))
+        };
+        let rows = self.measured.fail_overs.iter().map(|found| {
+            vec![
+                found.system.clone(),
+                seconds(found.recovery.outage_s),
+                seconds(found.recovery.first_answer_s),
+                seconds(found.recovery.recovered_s),
+                if found.synchronous { "yes" } else { "no" }.to_string(),
+                format!("{} of {}", found.missing, found.acknowledged),
+            ]
+        });
+        let header = [
+            "system",
+            "no answer for, s",
+            "first answer after, s",
+            "90 % of before after, s",
+            "commits wait for the standby",
+            "acknowledged orders lost",
+        ];
+        let rows: Vec<Vec<String>> = rows.collect();
+        if rows.is_empty() {
+            section
+                .notes
+                .push("Not measured: no system here has a standby that can be started.".into());
+        } else {
+            let title = format!(
+                "{} connections; SIGKILL to the primary, its standby promoted a second later",
+                self.plan.fail_over_connections
+            );
+            self.table(section, &title, &header, rows);
+            section.notes.push(
+                "Seconds count from the kill and include the second in which nobody has decided yet; clients turn to the \
+                 standby by themselves."
+                    .into(),
+            );
+        }
+        self.failures(section, &[self.plan.fail_over_connections]);
     }
 
     fn x6(&self, section: &mut Section) {
@@ -443,14 +482,14 @@ impl Maker<'_> {
         });
         let header = ["system", "NOPM alone", "NOPM with a standby", "lost, %"];
         let title = format!(
-            "{} connections; every commit waits for the standby's disk",
+            "{} connections; PostgreSQL's commits wait for the standby's disk, mote's for nobody",
             self.plan.standby_connections
         );
         let rows: Vec<Vec<String>> = rows.collect();
         if rows.is_empty() {
             section
                 .notes
-                .push("Not measured: no system here has a standby that --systems-program starts.".into());
+                .push("Not measured: no system here has a standby that can be started.".into());
         } else {
             self.table(section, &title, &header, rows);
             section.notes.push(

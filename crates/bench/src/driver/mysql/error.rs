@@ -9,10 +9,11 @@ use super::super::wire;
 use super::malformed;
 
 /// Numbers that have another SQLSTATE here than the server sends, mostly HY000, and why.
-const STATES: [(u16, &str); 14] = [
+const STATES: [(u16, &str); 20] = [
     (1020, "40001"), // record has changed since last read, under snapshot isolation
     (1040, "53300"), // too many connections
     (1044, "42501"), // access to the database denied
+    (1048, "23502"), // NULL where none may be
     (1049, "3D000"), // unknown database
     (1050, "42P07"), // the table is there already
     (1051, "42P01"), // DROP of an unknown table
@@ -21,9 +22,14 @@ const STATES: [(u16, &str); 14] = [
     (1146, "42P01"), // unknown table
     (1205, "55P03"), // lock wait timeout
     (1213, "40P01"), // deadlock
+    (1264, "22003"), // a number out of its column's range
     (1317, "57014"), // interrupted
+    (1406, "22001"), // a text longer than its column
+    (1451, "23503"), // a row that others refer to
+    (1452, "23503"), // a reference to no row
     (1927, "57P01"), // connection killed
     (3024, "57014"), // execution time exceeded
+    (4025, "23514"), // a CHECK that fails
 ];
 /// After which the connection is closed.
 const FATAL: [&str; 3] = ["57P01", "53300", "3D000"];
