@@ -19,6 +19,7 @@ use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
+use crate::settings::ServerSettings;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// Objects that every database has, under PostgreSQL's ids.
@@ -54,12 +55,15 @@ impl Default for InitialNames {
 pub enum DatabaseError {
     Engine(OpenError),
     Catalog(SqlError),
+    /// The file of the server's settings cannot be used, and why.
+    Settings(String),
 }
 
 impl std::fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             DatabaseError::Engine(error) => error.fmt(f),
+            DatabaseError::Settings(why) => f.write_str(why),
             DatabaseError::Catalog(error) => write!(f, "the catalog could not be read: {}", error.message()),
         }
     }
@@ -77,6 +81,7 @@ pub struct Database {
     notifications: Notifications,
     cluster: Cluster,
     hba: RuleBook,
+    server_settings: Arc<ServerSettings>,
     reload: Reload,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
@@ -131,9 +136,12 @@ impl Database {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Database>, DatabaseError> {
         let clock = env.clock.clone();
+        let disk = env.disk.clone();
         let expressions = evaluation.key_provider();
         let engine =
             Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
+        // Not before the engine has taken the directory for this process.
+        let server_settings = ServerSettings::open(disk).map_err(DatabaseError::Settings)?;
         let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         // A node that follows gets its first objects, like all others, from the log.
         if objects.is_empty() && !engine.log().is_following() {
@@ -154,6 +162,7 @@ impl Database {
             notifications: Notifications::default(),
             cluster: Cluster::default(),
             hba: RuleBook::default(),
+            server_settings: Arc::new(server_settings),
             reload: Reload {
                 asked: AtomicBool::new(false),
                 done_us: AtomicI64::new(started_us),
@@ -219,6 +228,12 @@ impl Database {
     /// Who may connect from where. Empty where no server listens.
     pub fn hba(&self) -> &RuleBook {
         &self.hba
+    }
+
+    /// Settings of the whole server, which sessions begin with.
+    #[inline]
+    pub fn server_settings(&self) -> &Arc<ServerSettings> {
+        &self.server_settings
     }
 
     /// Asks whoever serves this database to read certificates and rules again. It looks from time to time.

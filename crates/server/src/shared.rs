@@ -57,7 +57,7 @@ impl Shared {
         Verifier::mock(user, &self.secret)
     }
 
-    /// Reads certificate, key and rules again. What cannot be used leaves the former in force, and the log says why.
+    /// Reads settings, certificate, key and rules again. What cannot be used leaves the former in force, and the log says why.
     pub(crate) fn reload(&self) {
         match self.config.tls.as_ref().map(TlsContext::load).transpose() {
             Ok(context) => *self.tls.write() = context.map(Arc::new),
@@ -66,6 +66,9 @@ impl Shared {
         let rules = self.config.read_rules();
         if let Err(error) = rules.and_then(|rules| self.database.hba().replace(rules)) {
             eprintln!("mote: the former rules for connections stay in force: {error}");
+        }
+        if let Err(error) = self.database.server_settings().reload() {
+            eprintln!("mote: the former settings stay in force: {error}");
         }
         self.database.note_reload();
     }

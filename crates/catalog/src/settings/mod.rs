@@ -1,14 +1,17 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `table` and `advice` for what exists and what each one means, `foreign` for what does not, `value` for what a value may be, then this file for how values are kept: a session holds the
-//! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
+//! Read `table` and `advice` for what exists and what each one means, `foreign` for what does not, `value` for what a value
+//! may be, `file` for those of the whole server, then this file for how values are kept: a session holds the text of every
+//! setting with where it is from, plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
 
 mod advice;
 mod characteristics;
 mod date_style;
+mod file;
 mod foreign;
 mod seeded_random;
+mod source;
 mod table;
 mod value;
 
@@ -21,7 +24,9 @@ use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
+pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset, not_written};
 pub use seeded_random::SeededRandom;
+pub use source::Source;
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
@@ -70,6 +75,11 @@ pub struct Settings {
     values: Vec<String>,
     /// What RESET returns to: server defaults overlaid by what the startup packet asked for.
     defaults: Vec<String>,
+    /// Where `values` and `defaults` are from.
+    sources: Vec<Source>,
+    default_sources: Vec<Source>,
+    /// It has taken over the server's settings once.
+    begun: bool,
     /// Settings with a dot in their name, which clients make up: in lower case, with what RESET returns to.
     custom: BTreeMap<String, Custom>,
     /// Values to bring back, newest last.
@@ -86,6 +96,13 @@ struct Custom {
     default: String,
 }
 
+/// What a routine's own settings stand before: for `Settings::swap_back`.
+#[derive(Clone, Debug)]
+pub struct Swapped {
+    value: String,
+    source: Source,
+}
+
 /// Which setting, in the table or made up.
 #[derive(Clone, PartialEq, Eq)]
 enum Key {
@@ -96,6 +113,7 @@ enum Key {
 struct Undo {
     setting: Key,
     value: String,
+    source: Source,
     local: bool,
     savepoint_depth: u32,
 }
@@ -105,8 +123,11 @@ impl Settings {
         let values: Vec<String> = SETTINGS.iter().map(|s| s.default.to_string()).collect();
         let effective = parse_effective(&values).expect("the defaults of the table are valid");
         Settings {
+            sources: vec![Source::Default; values.len()],
+            default_sources: vec![Source::Default; values.len()],
             defaults: values.clone(),
             values,
+            begun: false,
             custom: BTreeMap::new(),
             undo: Vec::new(),
             effective,
@@ -137,8 +158,13 @@ impl Settings {
         &self.defaults[index]
     }
 
-    /// Sets a value from the startup packet: it becomes the session's default too.
-    pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+    /// Where the value is from, by position in [`SETTINGS`].
+    pub fn source(&self, index: usize) -> Source {
+        self.sources[index]
+    }
+
+    /// Sets a value that the session begins with: it becomes the session's default too.
+    pub fn set_initial(&mut self, name: &str, value: &str, source: Source) -> SqlResult<()> {
         if is_custom(name) {
             check_custom_name(name)?;
             let (value, default) = (value.to_string(), value.to_string());
@@ -152,7 +178,47 @@ impl Settings {
         self.check_among_statements(index, &value)?;
         self.replace(index, value.clone())?;
         self.defaults[index] = value;
+        self.sources[index] = source;
+        self.default_sources[index] = source;
         Ok(())
+    }
+
+    /// Begins with the server's settings.
+    pub fn begin_with(&mut self, file: &SettingsFile) -> SqlResult<()> {
+        self.follow(file).map(|_| ())
+    }
+
+    /// Takes over what the server's settings are by now, where nothing nearer to the session has set another value.
+    /// Outside a transaction, which may have former values to bring back. Answers what the client must be told.
+    pub fn follow(&mut self, file: &SettingsFile) -> SqlResult<Vec<Reported>> {
+        debug_assert!(
+            self.undo.is_empty(),
+            "former values would come back over the new ones"
+        );
+        let mut changed = Vec::new();
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            let (value, source) = match file.value(setting.name) {
+                Some(value) => (self.canonical(index, setting.name, value)?, Source::File),
+                None if self.default_sources[index] == Source::File => {
+                    (setting.default.to_string(), Source::Default)
+                }
+                None => continue,
+            };
+            // What a session only gets when it begins stays as it was then.
+            let late = self.begun && matches!(setting.context, Context::Backend | Context::SuperuserBackend);
+            if late || self.default_sources[index] > Source::File {
+                continue;
+            }
+            self.defaults[index].clone_from(&value);
+            self.default_sources[index] = source;
+            if self.sources[index] <= Source::File {
+                self.replace(index, value)?;
+                self.sources[index] = source;
+                changed.extend(self.reported(index));
+            }
+        }
+        self.begun = true;
+        Ok(changed)
     }
 
     /// The own spelling of a setting that somebody wants to set later, in sessions to come. What no session may set to
@@ -170,6 +236,17 @@ impl Settings {
         values[index] = value;
         parse_effective(&values)?;
         Ok(SETTINGS[index].name.to_string())
+    }
+
+    /// The name under which a setting goes to the server's file, if the server can obey the value there.
+    pub fn check_for_file(&self, name: &str, value: &str) -> SqlResult<&'static str> {
+        let setting = to_keep_in_file(name)?;
+        let index = find(name)?;
+        let value = self.canonical(index, name, value)?;
+        let mut values = self.values.clone();
+        values[index] = value;
+        parse_effective(&values)?;
+        Ok(setting.name)
     }
 
     /// The transaction has begun where no statement of its own sets it: its characteristics cannot change any more.
@@ -214,15 +291,28 @@ impl Settings {
         let index = find_to_set(name)?;
         check_context(&SETTINGS[index], false)?;
         let value = self.canonical(index, name, value)?;
+        self.assign(index, value, Source::Session, local, depth)?;
+        Ok(self.reported(index))
+    }
+
+    fn assign(
+        &mut self,
+        index: usize,
+        value: String,
+        source: Source,
+        local: bool,
+        depth: u32,
+    ) -> SqlResult<()> {
         let old = self.values[index].clone();
         self.replace(index, value)?;
         self.undo.push(Undo {
             setting: Key::Known(index),
             value: old,
+            source: std::mem::replace(&mut self.sources[index], source),
             local,
             savepoint_depth: depth,
         });
-        Ok(self.reported(index))
+        Ok(())
     }
 
     /// A name that was never set begins as the empty text, which is what an abort leaves behind, as in PostgreSQL.
@@ -234,6 +324,7 @@ impl Settings {
         self.undo.push(Undo {
             setting: Key::Custom(name),
             value: old,
+            source: Source::Session,
             local,
             savepoint_depth: depth,
         });
@@ -267,10 +358,19 @@ impl Settings {
         self.defaults[index] = value.to_string();
     }
 
-    /// RESET name.
-    pub fn reset(&mut self, name: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+    /// RESET of a setting that no other follows from.
+    pub fn reset(&mut self, name: &str, depth: u32) -> SqlResult<Option<Reported>> {
         let value = self.default_of(name)?;
-        self.set(name, &value, local, depth)
+        let reported = self.set(name, &value, false, depth)?;
+        self.note_reset(name);
+        Ok(reported)
+    }
+
+    /// What was set last is what `default_of` said: the value is from where the default is.
+    pub fn note_reset(&mut self, name: &str) {
+        if let Some(index) = lookup(name) {
+            self.sources[index] = self.default_sources[index];
+        }
     }
 
     /// RESET ALL and DISCARD ALL: every setting a session may change.
@@ -286,9 +386,11 @@ impl Settings {
         for (index, setting) in SETTINGS.iter().enumerate() {
             if matches!(setting.context, Context::Superuser | Context::User) && !setting.keeps_on_reset_all {
                 let value = self.defaults[index].clone();
-                if value != self.values[index] {
-                    let changed = self.set(setting.name, &value, false, depth);
-                    reported.extend(changed.expect("a default is valid"));
+                let source = self.default_sources[index];
+                if (&value, source) != (&self.values[index], self.sources[index]) {
+                    let changed = self.assign(index, value, source, false, depth);
+                    changed.expect("a default is valid");
+                    reported.extend(self.reported(index));
                 }
             }
         }
@@ -301,21 +403,26 @@ impl Settings {
     }
 
     /// Sets a value for as long as a routine runs; answers with the former one, for `swap_back`.
-    pub fn swap(&mut self, name: &str, value: &str) -> SqlResult<String> {
+    pub fn swap(&mut self, name: &str, value: &str) -> SqlResult<Swapped> {
         if is_custom(name) {
             check_custom_name(name)?;
             let custom = self.custom.entry(name.to_ascii_lowercase()).or_default();
-            return Ok(std::mem::replace(&mut custom.value, value.to_string()));
+            let value = std::mem::replace(&mut custom.value, value.to_string());
+            return Ok(Swapped {
+                value,
+                source: Source::Session,
+            });
         }
         let index = find(name)?;
         let value = self.canonical(index, name, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
-        Ok(old)
+        let source = std::mem::replace(&mut self.sources[index], Source::Session);
+        Ok(Swapped { value: old, source })
     }
 
     /// Ends what `swap` began. What the routine set of this name since `mark` ends with it.
-    pub fn swap_back(&mut self, name: &str, old: String, mark: usize) {
+    pub fn swap_back(&mut self, name: &str, old: Swapped, mark: usize) {
         let key = match is_custom(name) {
             true => Key::Custom(name.to_ascii_lowercase()),
             false => match find(name) {
@@ -328,7 +435,7 @@ impl Settings {
             position += 1;
             position <= mark || undo.setting != key
         });
-        self.bring_back(&key, old);
+        self.bring_back(&key, old.value, old.source);
     }
 
     /// True if the transaction changed settings.
@@ -352,7 +459,7 @@ impl Settings {
         let mut tail = self.undo.split_off(keep);
         let mut changed = Vec::new();
         while let Some(undo) = tail.pop() {
-            self.bring_back(&undo.setting, undo.value);
+            self.bring_back(&undo.setting, undo.value, undo.source);
             changed.push(undo.setting);
         }
         self.reported_of(&changed)
@@ -372,7 +479,7 @@ impl Settings {
         while let Some(undo) = self.undo.pop() {
             if which(&undo) {
                 if !kept.contains(&undo.setting) {
-                    self.bring_back(&undo.setting, undo.value);
+                    self.bring_back(&undo.setting, undo.value, undo.source);
                     changed.push(undo.setting);
                 }
             } else {
@@ -382,9 +489,12 @@ impl Settings {
         self.reported_of(&changed)
     }
 
-    fn bring_back(&mut self, setting: &Key, value: String) {
+    fn bring_back(&mut self, setting: &Key, value: String, source: Source) {
         match setting {
-            Key::Known(index) => self.replace(*index, value).expect("a former value is valid"),
+            Key::Known(index) => {
+                self.replace(*index, value).expect("a former value is valid");
+                self.sources[*index] = source;
+            }
             Key::Custom(name) => self.custom.entry(name.clone()).or_default().value = value,
         }
     }
@@ -481,6 +591,7 @@ fn check_context(setting: &Setting, starting: bool) -> SqlResult<()> {
     let when = match setting.context {
         Context::Internal => "cannot be changed",
         Context::Server => "cannot be changed without restarting the server",
+        Context::Reload => "cannot be changed now",
         Context::Backend | Context::SuperuserBackend if !starting => "cannot be set after connection start",
         _ => return Ok(()),
     };
@@ -514,6 +625,35 @@ fn find_to_set(name: &str) -> SqlResult<usize> {
         }
     }
     find(name)
+}
+
+/// The setting, if its value for all sessions can stand in the server's file.
+fn to_keep_in_file(name: &str) -> SqlResult<&'static Setting> {
+    let folded = name.to_ascii_lowercase();
+    let among = |names: &str| names.split_whitespace().any(|known| known == folded);
+    if lookup(name).is_none() {
+        if among(foreign::INTERNAL)
+            || among("data_directory config_file hba_file ident_file external_pid_file")
+        {
+            return Err(unchangeable(&folded, "cannot be changed"));
+        }
+        if among(foreign::POSTMASTER) || among(foreign::RELOADED) {
+            return Err(SqlError::unsupported(format_args!("ALTER SYSTEM SET {folded}")));
+        }
+    }
+    let setting = &SETTINGS[find(name)?];
+    let of_session = is_identity(setting.name) || setting.name == "seed";
+    if setting.context == Context::Internal || of_session || setting.name.starts_with("transaction_") {
+        return Err(unchangeable(setting.name, "cannot be changed"));
+    }
+    if setting.context == Context::Server {
+        // The command line says what they are.
+        return Err(SqlError::unsupported(format_args!(
+            "ALTER SYSTEM SET {}",
+            setting.name
+        )));
+    }
+    Ok(setting)
 }
 
 fn find(name: &str) -> SqlResult<usize> {

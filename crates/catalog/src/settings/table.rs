@@ -11,6 +11,8 @@ pub enum Context {
     Internal,
     /// Fixed at start.
     Server,
+    /// The server's file says it, and is read again on a reload. No session sets it.
+    Reload,
     /// Fixed when a session starts, by what its client asks for.
     Backend,
     /// The same, for superusers.

@@ -15,7 +15,7 @@ use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::hba::{RuleBook, Rules};
-use crate::settings::Settings;
+use crate::settings::{ServerSettings, Settings};
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 
 /// The session that reads.
@@ -37,6 +37,7 @@ pub struct Source<'a> {
     pub directory: &'a SessionDirectory,
     pub cluster: &'a Cluster,
     pub hba: &'a RuleBook,
+    pub server_settings: &'a ServerSettings,
 }
 
 pub struct Facts<'a> {
@@ -47,6 +48,8 @@ pub struct Facts<'a> {
     pub cluster: Option<&'a Cluster>,
     /// Who may connect from where, as read last.
     pub hba: Arc<Rules>,
+    /// What the server's file says; `None` where nobody asks for it.
+    pub server_settings: Option<&'a ServerSettings>,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
 }
@@ -73,6 +76,7 @@ impl<'a> Facts<'a> {
             engine,
             cluster: None,
             hba: Arc::default(),
+            server_settings: None,
             sessions: Vec::new(),
         }
     }

@@ -70,6 +70,7 @@ impl Tables {
                     sessions: source.directory.list(),
                     cluster: Some(source.cluster),
                     hba: source.hba.read_last(),
+                    server_settings: Some(source.server_settings),
                     ..Facts::new(source.session, source.engine)
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {

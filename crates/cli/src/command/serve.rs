@@ -401,7 +401,7 @@ fn listen_until_signal(
     for signal in signals.forever() {
         match signal {
             SIGHUP => {
-                eprintln!("mote: SIGHUP received, reading certificates and rules again");
+                eprintln!("mote: SIGHUP received, reading settings, certificates and rules again");
                 server.reload();
                 continue;
             }

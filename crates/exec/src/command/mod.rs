@@ -10,6 +10,7 @@
 mod acl;
 mod alter_children;
 mod alter_column;
+mod alter_system;
 mod alter_table;
 pub(crate) mod attach_partition;
 mod cluster;
@@ -95,6 +96,7 @@ pub(crate) fn of(statement: &Statement) -> &dyn Command {
         Statement::CreateDatabase(statement) => &**statement,
         Statement::DropDatabase(statement) => &**statement,
         Statement::AlterDatabaseSet(statement) => &**statement,
+        Statement::AlterSystem(statement) => &**statement,
         Statement::CreateExtension(statement) => &**statement,
         Statement::CreateEnum(statement) => &**statement,
         Statement::AlterEnum(statement) => &**statement,

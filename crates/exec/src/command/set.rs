@@ -80,11 +80,13 @@ pub(super) fn set(
         SetAction::Default { name } => {
             let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
+            session.state.settings.note_reset(name);
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Reset { name } => {
             let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
+            session.state.settings.note_reset(name);
             Ok(reset)
         }
         SetAction::ResetAll => {
@@ -130,6 +132,9 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
     Settings::check_may_set(name, context.session.identity().superuser)?;
     let depth = context.session.savepoint_depth;
     let reported = context.session.settings.set(name, &text, set.local, depth)?;
+    if !matches!(set.action, SetAction::Value { .. }) {
+        context.session.settings.note_reset(name);
+    }
     context.session.settings_changed();
     if let Some(setting) = reported {
         context.host.parameter_status(setting.name, &setting.value);

@@ -40,7 +40,7 @@ use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::database::Database;
 use mote_catalog::host::Host;
-use mote_catalog::settings::{Settings, Severity};
+use mote_catalog::settings::{Settings, Severity, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
 use mote_executor::context::notifications::SessionNotifications;
@@ -108,6 +108,8 @@ pub struct Session {
     statements: HashMap<String, NamedStatement>,
     /// About settings of the role that could not be had.
     warnings: Vec<SqlError>,
+    /// Which of the server's settings it has taken over.
+    settings_generation: u64,
 }
 
 impl Session {
@@ -156,6 +158,9 @@ impl Session {
             definers: 0,
         };
         let mut settings = Settings::new();
+        let server_settings = database.server_settings();
+        let settings_generation = server_settings.generation();
+        settings.begin_with(&server_settings.in_force()).map_err(fatal)?;
         settings.set_fact("session_authorization", &identity.user);
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
         let prepared_max = database.engine().prepared_max().to_string();
@@ -167,7 +172,7 @@ impl Session {
         let mut warnings = Vec::new();
         for (name, value) in own_settings.filter(|(name, _)| !mote_catalog::settings::is_identity(name)) {
             // What was valid when it was stored may not be so any more. It keeps nobody out.
-            let outcome = settings.set_initial(name, value);
+            let outcome = settings.set_initial(name, value, Source::User);
             warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));
         }
         catalog.search_path = settings.effective.search_path.clone();
@@ -215,7 +220,31 @@ impl Session {
             known: Lsn::ZERO,
             statements: HashMap::new(),
             warnings,
+            settings_generation,
         })
+    }
+
+    /// Takes over what a reload has changed for all sessions, between transactions.
+    #[inline]
+    fn follow_server_settings(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        let generation = self.database.server_settings().generation();
+        if generation == self.settings_generation {
+            return Ok(());
+        }
+        // A block, or a transaction of several messages, goes on with what it has.
+        match self.block.state == BlockState::Idle && !self.state.settings.has_undo() {
+            true => self.take_server_settings(generation, host),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn take_server_settings(&mut self, generation: u64, host: &mut dyn Host) -> SqlResult<()> {
+        self.settings_generation = generation;
+        let in_force = self.database.server_settings().in_force();
+        let reported = self.state.settings.follow(&in_force)?;
+        self.settings_changed(reported, host);
+        Ok(())
     }
 
     /// What the client should be told of its role's settings.
@@ -229,7 +258,7 @@ impl Session {
             self.state.check_identity(name, value)?;
         }
         Settings::check_may_set(name, self.state.identity().superuser)?;
-        self.state.settings.set_initial(name, value)?;
+        self.state.settings.set_initial(name, value, Source::Client)?;
         self.state.settings_changed();
         Ok(())
     }
@@ -252,6 +281,7 @@ impl Session {
 
     /// Parse. The unnamed statement is replaced, a named one must be new.
     pub fn parse(&mut self, name: &str, text: &str, types: &[Oid], host: &mut dyn Host) -> SqlResult<()> {
+        self.follow_server_settings(host)?;
         if !name.is_empty() && self.statements.contains_key(name) {
             return Err(SqlError::new(
                 sqlstate::DUPLICATE_PREPARED_STATEMENT,

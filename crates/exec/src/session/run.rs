@@ -34,6 +34,7 @@ impl Session {
                 format!("portal \"{name}\" does not exist"),
             ));
         };
+        self.follow_server_settings(host)?;
         self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
         if result.is_ok() && !self.holdings.portals.contains(name) && self.portal_survives(&portal) {
@@ -323,6 +324,7 @@ impl Session {
 
     /// Query of the simple protocol: any number of statements, one implicit transaction around those outside a block.
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
+        self.follow_server_settings(host)?;
         self.start_statement(text);
         self.close_portal("");
         self.close_statement("");

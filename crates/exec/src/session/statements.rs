@@ -163,7 +163,7 @@ impl Session {
                 let depth = self.state.savepoint_depth;
                 let mut reported = self.state.settings.reset_all(depth);
                 for name in ["role", "session_authorization"] {
-                    reported.extend(self.state.settings.reset(name, false, depth)?);
+                    reported.extend(self.state.settings.reset(name, depth)?);
                 }
                 self.settings_changed(reported, host);
                 self.unlisten_all();

@@ -72,6 +72,7 @@ fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec
         directory: context.database.sessions(),
         cluster: context.database.cluster(),
         hba: context.database.hba(),
+        server_settings: context.database.server_settings(),
     };
     TABLES.rows(relation, &source, context.host)
 }

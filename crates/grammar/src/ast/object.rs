@@ -181,6 +181,12 @@ pub struct DropDatabase {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct AlterDatabase {
+    pub name: Name,
+    pub options: Vec<DefinitionOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct AlterDatabaseSet {
     pub name: Name,
     pub setting: SetVariable,

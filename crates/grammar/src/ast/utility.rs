@@ -55,6 +55,10 @@ pub enum IsolationLevel {
     Serializable,
 }
 
+/// ALTER SYSTEM, with the SET or RESET behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterSystem(pub SetVariable);
+
 /// SET, SET LOCAL, RESET.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetVariable {

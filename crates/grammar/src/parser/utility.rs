@@ -127,6 +127,13 @@ impl Converter<'_> {
                 if_exists: node.missing_ok,
                 options: self.options(node.options())?,
             })),
+            Node::AlterDatabaseStmt(node) => Statement::AlterDatabase(Box::new(AlterDatabase {
+                name: node.dbname().unwrap_or_default().into(),
+                options: self.options(uncast(node.options()))?,
+            })),
+            Node::AlterSystemStmt(node) => {
+                Statement::AlterSystem(Box::new(AlterSystem(self.required_setting(node.setstmt())?)))
+            }
             Node::AlterDatabaseSetStmt(node) => Statement::AlterDatabaseSet(Box::new(AlterDatabaseSet {
                 name: node.dbname().unwrap_or_default().into(),
                 setting: self.required_setting(node.setstmt())?,
@@ -510,9 +517,7 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::AlterTypeStmt(_) => "ALTER TYPE SET",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",
-        Node::AlterDatabaseStmt(_) => "ALTER DATABASE",
         Node::AlterDatabaseRefreshCollStmt(_) => "ALTER DATABASE REFRESH COLLATION VERSION",
-        Node::AlterSystemStmt(_) => "ALTER SYSTEM",
         Node::AlterExtensionStmt(_) | Node::AlterExtensionContentsStmt(_) => "ALTER EXTENSION",
         Node::AlterObjectDependsStmt(_) => "DEPENDS ON EXTENSION",
         Node::CreateTableSpaceStmt(_) => "CREATE TABLESPACE",

@@ -18,8 +18,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(12077, "pg_cursors",
         "name:text statement:text is_holdable:bool is_binary:bool is_scrollable:bool \
          creation_time:timestamptz", objects::cursors),
-    empty(12110, "pg_file_settings",
-        "sourcefile:text sourceline:int4 seqno:int4 name:text setting:text applied:bool error:text"),
+    filled(12110, "pg_file_settings",
+        "sourcefile:text sourceline:int4 seqno:int4 name:text setting:text applied:bool error:text",
+        settings::file_settings),
     filled(12010, "pg_group", "groname:name grosysid:oid grolist:_oid", cluster::groups),
     filled(12114, "pg_hba_file_rules",
         "line_number:int4 type:text database:_text user_name:_text address:text netmask:text auth_method:text \

@@ -130,7 +130,7 @@ fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
 }
 
 /// Relations of pg_catalog that only superusers read.
-const SECRET: [&str; 3] = ["pg_authid", "pg_hba_file_rules", "pg_shadow"];
+const SECRET: [&str; 4] = ["pg_authid", "pg_file_settings", "pg_hba_file_rules", "pg_shadow"];
 
 /// Everybody may read a built-in relation, unless it holds secrets.
 fn builtin_acl(facts: &Facts<'_>, relation: &Relation) -> Datum {

@@ -1,11 +1,14 @@
 //! pg_settings and time zones.
 
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
 use crate::settings::is_identity;
-use crate::settings::{Context, Kind, SETTINGS, Setting, general, in_own_unit};
+use crate::settings::{
+    Context, FILE_NAME, FileLine, Kind, SETTINGS, ServerSettings, Setting, Source, general, in_own_unit,
+};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};
 
@@ -23,6 +26,13 @@ pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum> {
     let values = &facts.session.settings;
     let current = values.value(index);
+    // Where the file is said to be is for superusers.
+    let from_file = values.source(index) == Source::File && facts.session.catalog.identity.superuser;
+    let file = facts
+        .server_settings
+        .filter(|_| from_file)
+        .map(ServerSettings::in_force);
+    let line = file.as_ref().and_then(|file| file.line(setting.name));
     let (kind, unit, low, high, words) = describe(setting.kind);
     // Numbers are shown in the setting's unit, without its name.
     let plain = |value: &str| unit.map_or_else(|| value.to_string(), |unit| in_own_unit(value, unit));
@@ -36,26 +46,48 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
         match setting.context {
             Context::Internal => "internal",
             Context::Server => "postmaster",
+            Context::Reload => "sighup",
             Context::Backend => "backend",
             Context::SuperuserBackend => "superuser-backend",
             Context::Superuser => "superuser",
             Context::User => "user",
         },
         kind,
-        if current == setting.default {
-            "default"
-        } else {
-            "session"
-        },
+        values.source(index).name(),
         low,
         high,
         words,
         plain(setting.default),
         plain(values.default_value(index)),
-        NULL,
-        NULL,
+        line.map(|_| FILE_NAME),
+        line.map(|line| line.number),
         false,
     ]
+}
+
+/// The lines of the server's file, as read or written last.
+pub fn file_settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    if !facts.session.catalog.identity.superuser {
+        let message = "permission denied for view pg_file_settings";
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let Some(settings) = facts.server_settings else {
+        return Ok(Vec::new());
+    };
+    let file = settings.on_disk();
+    let rows = (file.lines().iter().zip(1..)).map(|(line, number): (&FileLine, i32)| {
+        let named = !line.name.is_empty();
+        row![
+            FILE_NAME,
+            line.number,
+            number,
+            named.then_some(line.name.as_str()),
+            named.then_some(line.value.as_str()),
+            line.error.is_none() && !line.overruled,
+            line.error.as_deref(),
+        ]
+    });
+    Ok(rows.collect())
 }
 
 /// Type name, unit, bounds and words of a setting.
