@@ -265,11 +265,12 @@ impl Database {
         self.started_us
     }
 
-    /// The stored verifier of a role. Whether it may log in is said after the password was right.
+    /// The stored verifier of a role whose password is still good. Whether it may log in is said after the password was right.
     pub fn password_verifier(&self, user: &str) -> Option<String> {
         let catalog = self.catalog.committed();
         let role = &catalog.role_by_name(user)?.object;
-        role.password.clone()
+        let valid = role.valid_until.is_none_or(|until| self.now_us() < until);
+        role.password.clone().filter(|_| valid)
     }
 
     /// The name of one of the databases.
@@ -330,16 +331,14 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
             bypass_row_security: true,
             connection_limit: -1,
             password: names.password.as_deref().map(crate::password::verifier_for),
+            valid_until: None,
             member_of: Vec::new(),
             settings: Vec::new(),
             comment: None,
         }),
         StoredObject::Database(StoredDatabase {
-            revision: Revision::default(),
-            oid: builtin::DATABASE.0,
-            name: names.database.clone(),
-            owner,
             comment: Some("default administrative connection database".into()),
+            ..StoredDatabase::new(builtin::DATABASE, names.database.clone(), Oid(owner))
         }),
         StoredObject::Schema(StoredSchema {
             revision: Revision::default(),

@@ -8,7 +8,7 @@ use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
-use crate::catalog_store::stored::StoredSchema;
+use crate::catalog_store::stored::{StoredRole, StoredSchema};
 
 /// Checks what a plan needs.
 #[inline]
@@ -136,14 +136,41 @@ pub fn schema_privileges(session: &SessionCatalog, schema: &StoredSchema, role: 
     held(session, role, Oid(schema.owner), defaults, items)
 }
 
-/// Whether a role may make schemas in the session's database: its owner may.
-pub fn may_create_schemas(session: &SessionCatalog, database: Oid, role: Oid) -> bool {
+/// What a role may do with a database.
+pub fn database_privileges(session: &SessionCatalog, database: Oid, role: Oid) -> u32 {
     let catalog = session.current();
-    let owner = catalog
-        .databases
-        .get(&database)
-        .map(|entry| Oid(entry.object.owner));
-    is_superuser(session, role) || owner.is_some_and(|owner| memberships(session, role).contains(&owner))
+    let Some(entry) = catalog.databases.get(&database) else {
+        return 0;
+    };
+    let stored = &entry.object;
+    let defaults = stored.acl.is_empty();
+    let everybody = (Oid::INVALID, privilege::TEMPORARY | privilege::CONNECT);
+    let items = stored.acl.iter().map(|item| (Oid(item.grantee), item.privileges));
+    held(
+        session,
+        role,
+        Oid(stored.owner),
+        defaults,
+        items.chain(defaults.then_some(everybody)),
+    )
+}
+
+/// Whether a role may make schemas in a database.
+pub fn may_create_schemas(session: &SessionCatalog, database: Oid, role: Oid) -> bool {
+    database_privileges(session, database, role) & privilege::CREATE != 0
+}
+
+/// Checks that the current user may make temporary relations.
+pub fn require_temporary(session: &SessionCatalog) -> SqlResult<()> {
+    let identity = &session.identity;
+    if identity.superuser
+        || database_privileges(session, session.database, identity.user_oid) & privilege::TEMPORARY != 0
+    {
+        return Ok(());
+    }
+    let name = &session.database_name;
+    let message = format!("permission denied to create temporary tables in database \"{name}\"");
+    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
 }
 
 /// The schema that every database begins with.
@@ -185,7 +212,7 @@ pub fn is_member(session: &SessionCatalog, role: Oid) -> bool {
 
 /// To give something to a role one must be a member of it.
 pub fn require_member(session: &SessionCatalog, role: Oid) -> SqlResult<()> {
-    if is_member(session, role) {
+    if session.identity.superuser || belongs(session, session.identity.user_oid, role) {
         return Ok(());
     }
     let catalog = session.current();
@@ -200,8 +227,17 @@ pub fn require_member(session: &SessionCatalog, role: Oid) -> SqlResult<()> {
     ))
 }
 
-/// The role and all roles it belongs to, directly or through others.
+/// Whether a role is another or belongs to it, directly or through others, with its privileges or without.
+pub fn belongs(session: &SessionCatalog, role: Oid, other: Oid) -> bool {
+    reached(session, role, |_| true).contains(&other)
+}
+
+/// The role and all roles whose privileges it has: a role with NOINHERIT has none of those it belongs to.
 pub fn memberships(session: &SessionCatalog, role: Oid) -> Vec<Oid> {
+    reached(session, role, |role| role.inherit)
+}
+
+fn reached(session: &SessionCatalog, role: Oid, goes_on: impl Fn(&StoredRole) -> bool) -> Vec<Oid> {
     let catalog = session.current();
     let mut roles = vec![role];
     let mut next = 0;
@@ -210,6 +246,9 @@ pub fn memberships(session: &SessionCatalog, role: Oid) -> Vec<Oid> {
         let Some(entry) = catalog.roles.get(&current) else {
             continue;
         };
+        if !goes_on(&entry.object) {
+            continue;
+        }
         for &parent in &entry.object.member_of {
             if !roles.contains(&Oid(parent)) {
                 roles.push(Oid(parent));

@@ -110,6 +110,10 @@ impl Object for StoredDatabase {
         &self.name
     }
 
+    fn privileges(&self) -> &[StoredAcl] {
+        &self.acl
+    }
+
     fn owner(&self) -> Option<u32> {
         Some(self.owner)
     }

@@ -3,6 +3,7 @@
 //! A field that is added needs `#[serde(default)]`; one that is taken away must still be readable for one release.
 //! Texts of expressions are kept as the deparser prints them and bound again when the description is built.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
@@ -52,9 +53,46 @@ pub struct StoredDatabase {
     pub name: String,
     pub owner: u32,
     #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default = "yes")]
+    pub allow_connections: bool,
+    /// -1 = no limit.
+    #[serde(default = "no_limit")]
+    pub connection_limit: i32,
+    #[serde(default)]
+    pub is_template: bool,
+    /// What its sessions begin with.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// What the sessions of some roles begin with in it.
+    #[serde(default)]
+    pub role_settings: BTreeMap<u32, Vec<(String, String)>>,
+    #[serde(default)]
     pub comment: Option<String>,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+impl StoredDatabase {
+    pub fn new(oid: Oid, name: String, owner: Oid) -> StoredDatabase {
+        StoredDatabase {
+            oid: oid.0,
+            name,
+            owner: owner.0,
+            acl: Vec::new(),
+            allow_connections: true,
+            connection_limit: no_limit(),
+            is_template: false,
+            settings: Vec::new(),
+            role_settings: BTreeMap::new(),
+            comment: None,
+            revision: Revision::default(),
+        }
+    }
+}
+
+fn no_limit() -> i32 {
+    -1
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,6 +126,9 @@ pub struct StoredRole {
     pub connection_limit: i32,
     /// SCRAM-SHA-256 verifier in PostgreSQL's form; None = no password.
     pub password: Option<String>,
+    /// When the password ends to be good, microseconds since 2000-01-01 UTC.
+    #[serde(default)]
+    pub valid_until: Option<i64>,
     #[serde(default)]
     pub member_of: Vec<u32>,
     #[serde(default)]

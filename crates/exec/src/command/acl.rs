@@ -21,6 +21,7 @@ pub(super) enum AclKind {
     Schema,
     Function,
     Procedure,
+    Database,
 }
 
 impl AclKind {
@@ -31,6 +32,7 @@ impl AclKind {
             AclKind::Sequence => SELECT | UPDATE | USAGE,
             AclKind::Schema => USAGE | CREATE,
             AclKind::Function | AclKind::Procedure => EXECUTE,
+            AclKind::Database => CREATE | TEMPORARY | CONNECT,
         }
     }
 
@@ -41,6 +43,7 @@ impl AclKind {
             AclKind::Schema => "schema",
             AclKind::Function => "function",
             AclKind::Procedure => "procedure",
+            AclKind::Database => "database",
         }
     }
 

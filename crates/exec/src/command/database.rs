@@ -1,11 +1,14 @@
-//! CREATE and DROP DATABASE. A database is a name for schemas of its own; all share one engine and one log.
+//! CREATE, ALTER and DROP DATABASE. A database is a name for schemas of its own; all share one engine and one log.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
+use mote_grammar::ast::{
+    AlterDatabase, AlterDatabaseSet, CreateDatabase, DefinitionOption, DropDatabase, OptionValue,
+    RoleSpecification,
+};
 
-use super::{drop, privileges, schema};
+use super::{drop, flag, privileges, role, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -34,6 +37,26 @@ impl Command for DropDatabase {
     }
 }
 
+impl Command for AlterDatabase {
+    fn name(&self) -> &'static str {
+        "ALTER DATABASE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
+
+impl Command for AlterDatabaseSet {
+    fn name(&self) -> &'static str {
+        "ALTER DATABASE"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter_settings(self, context)
+    }
+}
+
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);
 
@@ -55,12 +78,13 @@ pub(super) fn create(
             "permission denied to create database",
         ));
     }
-    let mut owner = session.identity().user_oid;
+    let mut stored = StoredDatabase::new(Oid::INVALID, create.name.to_string(), session.identity().user_oid);
     for option in &create.options {
         if &*option.name == "owner" {
-            owner = owner_of(option, context)?;
+            let owner = owner_of(option, context)?;
             privileges::require_member(&context.session.catalog, owner)?;
-        } else {
+            stored.owner = owner.0;
+        } else if !apply_option(&mut stored, option)? {
             check_option(option)?;
         }
     }
@@ -79,24 +103,16 @@ pub(super) fn create(
     }
     let database = context.database.catalog().allocate_oid().0;
     let public = context.database.catalog().allocate_oid().0;
-    let name = create.name.to_string();
-    write::put(
-        StoredObject::Database(StoredDatabase {
-            revision: Revision::default(),
-            oid: database,
-            name,
-            owner: owner.0,
-            comment: None,
-        }),
-        context,
-    )?;
+    let owner = stored.owner;
+    stored.oid = database;
+    write::put(StoredObject::Database(stored), context)?;
     write::put(
         StoredObject::Schema(StoredSchema {
             revision: Revision::default(),
             oid: public,
             database,
             name: privileges::PUBLIC_SCHEMA.into(),
-            owner: owner.0,
+            owner,
             acl: Vec::new(),
             comment: Some("standard public schema".into()),
         }),
@@ -119,6 +135,88 @@ fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlRes
     }
 }
 
+/// Takes up an option that a database is stored with; false: it is another one.
+fn apply_option(stored: &mut StoredDatabase, option: &DefinitionOption) -> SqlResult<bool> {
+    match &*option.name {
+        "allow_connections" => stored.allow_connections = flag(option)?,
+        "is_template" => stored.is_template = flag(option)?,
+        "connection_limit" => {
+            stored.connection_limit = match option.value {
+                None => -1,
+                Some(OptionValue::Integer(limit)) if limit >= -1 => limit,
+                Some(OptionValue::Integer(limit)) => {
+                    let message = format!("invalid connection limit: {limit}");
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                _ => {
+                    let message = "connection_limit requires an integer value";
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message));
+                }
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The database that a statement names, which nobody else changes until this transaction ends.
+pub(super) fn named(name: &str, context: &mut StatementContext<'_>) -> SqlResult<StoredDatabase> {
+    let missing = || {
+        SqlError::new(
+            state::INVALID_CATALOG_NAME,
+            format!("database \"{name}\" does not exist"),
+        )
+    };
+    let catalog = context.session.catalog.current();
+    let oid = Oid(catalog.database_by_name(name).ok_or_else(missing)?.object.oid);
+    schema::reserve_name(oid, "", context)?;
+    let catalog = context.session.catalog.current();
+    // Dropped while we waited.
+    Ok(catalog.databases.get(&oid).ok_or_else(missing)?.object.clone())
+}
+
+/// The same, for those who may change it.
+pub(super) fn to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<StoredDatabase> {
+    let stored = named(name, context)?;
+    if !privileges::is_member(&context.session.catalog, Oid(stored.owner)) {
+        let message = format!("must be owner of database {name}");
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
+    Ok(stored)
+}
+
+/// ALTER DATABASE with options.
+pub(super) fn alter(alter: &AlterDatabase, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let mut stored = to_change(&alter.name, context)?;
+    for option in &alter.options {
+        let known = apply_option(&mut stored, option)?;
+        if !known && &*option.name == "tablespace" {
+            check_option(option)?;
+        } else if !known {
+            let message = format!("option \"{}\" not recognized", option.name);
+            let at = option.location.position(&context.session.statement_text);
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).at(at));
+        }
+    }
+    if !stored.allow_connections && Oid(stored.oid) == context.session.catalog.database {
+        let message = "cannot disallow connections for current database";
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    write::put(StoredObject::Database(stored), context)?;
+    Ok(CommandTag::Word("ALTER DATABASE"))
+}
+
+/// ALTER DATABASE .. SET: settings that the database's sessions begin with.
+pub(super) fn alter_settings(
+    alter: &AlterDatabaseSet,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let mut stored = to_change(&alter.name, context)?;
+    role::change_settings(&mut stored.settings, &alter.setting.action, context)?;
+    write::put(StoredObject::Database(stored), context)?;
+    Ok(CommandTag::Word("ALTER DATABASE"))
+}
+
 /// There is one encoding and one collation; asking for exactly these is fine.
 fn check_option(option: &DefinitionOption) -> SqlResult<()> {
     let text = match &option.value {
@@ -134,9 +232,6 @@ fn check_option(option: &DefinitionOption) -> SqlResult<()> {
         "lc_collate" | "lc_ctype" | "locale" => matches!(text.as_str(), "c" | "posix" | "c.utf-8" | "c.utf8"),
         "locale_provider" => text == "libc",
         "tablespace" => text == "pg_default",
-        "allow_connections" => text == "true",
-        "connection_limit" => text == "-1",
-        "is_template" => text == "false",
         other => {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,

@@ -1,4 +1,4 @@
-//! GRANT and REVOKE: privileges on tables, views, sequences, schemas and functions, and membership in roles.
+//! GRANT and REVOKE: privileges on tables, views, sequences, schemas, databases and functions, and membership in roles.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
@@ -10,7 +10,7 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
-use super::{privileges, routine, schema};
+use super::{database, privileges, routine, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
@@ -84,7 +84,7 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
                 on_relation(grant, &grantees, entry.stored.clone(), context)?;
             }
             ObjectKind::Schema => on_schema(grant, &grantees, name, context)?,
-            ObjectKind::Database => return Err(SqlError::unsupported("GRANT ON DATABASE")),
+            ObjectKind::Database => on_database(grant, &grantees, name.last(), context)?,
             _ => return Err(SqlError::unsupported("GRANT on this kind of object")),
         }
     }
@@ -237,6 +237,21 @@ fn on_schema(
         }),
         context,
     )
+}
+
+fn on_database(
+    grant: &Grant,
+    grantees: &[u32],
+    name: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut stored = database::named(name, context)?;
+    let kind = AclKind::Database;
+    let bits = kind.bits(&grant.privileges)?;
+    let everybody = privilege::TEMPORARY | privilege::CONNECT;
+    let list = acl::with_defaults(&stored.acl, stored.owner, kind, everybody);
+    stored.acl = change(grant, grantees, bits, list, stored.owner, name, kind, context)?;
+    write::put(StoredObject::Database(stored), context)
 }
 
 /// Applies a GRANT or REVOKE to a list. Who may not pass on anything is refused; who may pass on a part is warned.
@@ -398,7 +413,7 @@ pub(super) fn change_membership(
         }
         changed.member_of.retain(|&other| other != role.0);
     } else {
-        if privileges::memberships(&context.session.catalog, role).contains(&member) {
+        if privileges::belongs(&context.session.catalog, role, member) {
             return Err(SqlError::new(
                 INVALID_GRANT_OPERATION,
                 format!("role \"{role_name}\" is a member of role \"{member_name}\""),

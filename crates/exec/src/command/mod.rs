@@ -95,6 +95,7 @@ pub(crate) fn of(statement: &Statement) -> &dyn Command {
         Statement::DropRole(statement) => &**statement,
         Statement::CreateDatabase(statement) => &**statement,
         Statement::DropDatabase(statement) => &**statement,
+        Statement::AlterDatabase(statement) => &**statement,
         Statement::AlterDatabaseSet(statement) => &**statement,
         Statement::AlterSystem(statement) => &**statement,
         Statement::CreateExtension(statement) => &**statement,

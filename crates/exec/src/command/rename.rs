@@ -559,6 +559,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
             let mut stored = entry.object.clone();
             privileges::require_member(&context.session.catalog, Oid(stored.owner))?;
             privileges::require_member(&context.session.catalog, new)?;
+            acl::change_owner(&mut stored.acl, stored.owner, new.0);
             stored.owner = new.0;
             write::put(StoredObject::Database(stored), context)?;
         }

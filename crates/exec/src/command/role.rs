@@ -4,10 +4,10 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{
     AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind,
-    RoleSpecification, SetAction, SetValue,
+    RoleSpecification, SetAction,
 };
 
-use super::{drop as drop_object, grant, routine, schema, user_type};
+use super::{database, drop as drop_object, grant, routine, schema, set, user_type};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::object::Object;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
@@ -18,6 +18,7 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_types::catalog::user::number_of;
+use mote_types::{ColumnType, Datum, input_text, oid};
 
 impl Command for CreateRole {
     fn name(&self) -> &'static str {
@@ -87,6 +88,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         bypass_row_security: false,
         connection_limit: -1,
         password: None,
+        valid_until: None,
         member_of: Vec::new(),
         settings: Vec::new(),
         comment: None,
@@ -158,15 +160,19 @@ pub(super) fn alter_settings(
     alter: &AlterRoleSet,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
-    if alter.database.is_some() {
-        return Err(SqlError::unsupported("ALTER ROLE IN DATABASE"));
-    }
     let Some(role) = &alter.role else {
-        return Err(SqlError::unsupported("ALTER ROLE ALL"));
+        return match &alter.database {
+            // All roles in one database are its sessions.
+            Some(database) => in_database(database, None, &alter.setting.action, context),
+            None => Err(SqlError::unsupported("ALTER ROLE ALL")),
+        };
     };
     let oid = schema::role_oid(role, context)?;
     if oid != context.session.identity().user_oid {
         require_role_admin("permission denied", context)?;
+    }
+    if let Some(database) = &alter.database {
+        return in_database(database, Some(oid), &alter.setting.action, context);
     }
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
@@ -175,35 +181,66 @@ pub(super) fn alter_settings(
         return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
     };
     let mut role = entry.object.clone();
-    if let SetAction::Value { name, .. } | SetAction::Default { name } | SetAction::Reset { name } =
-        &alter.setting.action
-    {
+    change_settings(&mut role.settings, &alter.setting.action, context)?;
+    write::put(StoredObject::Role(role), context)?;
+    Ok(CommandTag::Word("ALTER ROLE"))
+}
+
+/// ALTER ROLE .. IN DATABASE .. SET. `role`: None for all of them.
+fn in_database(
+    name: &str,
+    role: Option<Oid>,
+    action: &SetAction,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let mut stored = match role {
+        None => database::to_change(name, context)?,
+        Some(_) => database::named(name, context)?,
+    };
+    let settings = match role {
+        None => &mut stored.settings,
+        Some(role) => stored.role_settings.entry(role.0).or_default(),
+    };
+    change_settings(settings, action, context)?;
+    stored.role_settings.retain(|_, settings| !settings.is_empty());
+    write::put(StoredObject::Database(stored), context)?;
+    Ok(CommandTag::Word("ALTER ROLE"))
+}
+
+/// SET and RESET of what sessions begin with.
+pub(super) fn change_settings(
+    settings: &mut Vec<(String, String)>,
+    action: &SetAction,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if let SetAction::Value { name, .. } | SetAction::Default { name } | SetAction::Reset { name } = action {
         Settings::check_may_set(name, context.session.identity().superuser)?;
     }
-    match &alter.setting.action {
+    match action {
         SetAction::Value { name, values } => {
-            let value = values
-                .iter()
-                .map(value_text)
-                .collect::<SqlResult<Vec<_>>>()?
-                .join(", ");
+            let value = set::join(name, values)?;
             let name = match settings::is_identity(name) {
                 true => name.to_string(),
                 false => context.session.settings.check_for_later(name, &value)?,
             };
             let others = |(known, _): &(String, String)| !known.eq_ignore_ascii_case(&name);
-            role.settings.retain(others);
-            role.settings.push((name, value));
+            settings.retain(others);
+            settings.push((name, value));
         }
         SetAction::Default { name } | SetAction::Reset { name } => {
             require_setting(name)?;
-            role.settings.retain(|(known, _)| known != &**name);
+            settings.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         }
-        SetAction::ResetAll => role.settings.clear(),
-        _ => return Err(SqlError::unsupported("this form of ALTER ROLE SET")),
+        SetAction::ResetAll => settings.clear(),
+        SetAction::FromCurrent { name } => {
+            let value = context.session.settings.get(name)?.to_string();
+            let name = context.session.settings.check_for_later(name, &value)?;
+            settings.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            settings.push((name, value));
+        }
+        _ => return Err(SqlError::unsupported("this form of SET for sessions to come")),
     }
-    write::put(StoredObject::Role(role), context)?;
-    Ok(CommandTag::Word("ALTER ROLE"))
+    Ok(())
 }
 
 fn require_setting(name: &str) -> SqlResult<()> {
@@ -216,15 +253,6 @@ fn require_setting(name: &str) -> SqlResult<()> {
             format!("unrecognized configuration parameter \"{name}\""),
         )
     })
-}
-
-fn value_text(value: &SetValue) -> SqlResult<String> {
-    match value {
-        SetValue::Integer(number) => Ok(number.to_string()),
-        SetValue::Number(number) => Ok(number.to_string()),
-        SetValue::String(text) => Ok(text.to_string()),
-        SetValue::Typed { .. } => Err(SqlError::unsupported("SET TIME ZONE INTERVAL")),
-    }
 }
 
 pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
@@ -286,7 +314,23 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
         changed.member_of.retain(|&group| group != role.oid);
         write::put(StoredObject::Role(changed), context)?;
     }
+    forget_in_databases(role.oid, context)?;
     write::remove(oid, context)
+}
+
+/// What its sessions began with goes with the role.
+fn forget_in_databases(role: u32, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let databases = catalog.databases.values().map(|entry| &entry.object);
+    let names: Vec<String> = (databases.filter(|database| database.role_settings.contains_key(&role)))
+        .map(|database| database.name.clone())
+        .collect();
+    for name in names {
+        let mut stored = database::named(&name, context)?;
+        stored.role_settings.remove(&role);
+        write::put(StoredObject::Database(stored), context)?;
+    }
+    Ok(())
 }
 
 /// What a role owns or has privileges on, in the words of PostgreSQL's DETAIL.
@@ -405,14 +449,13 @@ fn apply(
             "canlogin" => role.can_login = flag,
             "createdb" => role.create_database = flag,
             "createrole" => role.create_role = flag,
-            "inherit" if flag => role.inherit = true,
-            "inherit" => return Err(SqlError::unsupported("NOINHERIT")),
+            "inherit" => role.inherit = flag,
             // There is neither replication nor row security: the attributes are kept and shown.
             "isreplication" => role.replication = flag,
             "bypassrls" => role.bypass_row_security = flag,
             "password" => set_password(role, option, context),
             "connectionlimit" => role.connection_limit = connection_limit(option)?,
-            "validUntil" => return Err(SqlError::unsupported("VALID UNTIL")),
+            "validUntil" => role.valid_until = valid_until(option, context)?,
             "addroleto" => memberships.groups = roles_of(option, context)?,
             "rolemembers" => memberships.members = roles_of(option, context)?,
             "adminmembers" => return Err(SqlError::unsupported("ADMIN members of a role")),
@@ -442,6 +485,17 @@ fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut 
         Some(OptionValue::String(password)) => Some(mote_catalog::password::verifier_for(password)),
         _ => None,
     };
+}
+
+fn valid_until(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Option<i64>> {
+    let Some(OptionValue::String(text)) = &option.value else {
+        return Ok(None);
+    };
+    let format = &context.session.settings.effective.format;
+    match input_text(ColumnType::new(oid::TIMESTAMPTZ), text, format)? {
+        Datum::TimestampTz(until) => Ok(Some(until)),
+        _ => Err(SqlError::internal("a timestamp was read as something else")),
+    }
 }
 
 fn connection_limit(option: &DefinitionOption) -> SqlResult<i32> {

@@ -65,6 +65,7 @@ pub(super) fn schema_for_new(
         }
         _ => return schema_for_creation(name, context),
     }
+    mote_catalog::privileges::require_temporary(&context.session.catalog)?;
     let pid = context.session.pid;
     Ok(context.session.catalog.make_temporary_schema(pid))
 }

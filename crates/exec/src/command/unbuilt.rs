@@ -1,17 +1,11 @@
 //! Commands that are read and not built: they answer 0A000 by their names.
 
 use mote_grammar::ast::{
-    AlterDatabaseSet, AlterDefaultPrivileges, CreateCompositeType, CreateExtension, RefreshMaterializedView,
+    AlterDefaultPrivileges, CreateCompositeType, CreateExtension, RefreshMaterializedView,
     UnsupportedStatement,
 };
 
 use crate::utility::Command;
-
-impl Command for AlterDatabaseSet {
-    fn name(&self) -> &'static str {
-        "ALTER DATABASE"
-    }
-}
 
 impl Command for CreateExtension {
     fn name(&self) -> &'static str {

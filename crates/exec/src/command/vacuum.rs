@@ -11,6 +11,7 @@ use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::StoredKind;
 use mote_executor::context::StatementContext;
+use mote_sql::catalog::CatalogView;
 
 impl Command for Vacuum {
     fn name(&self) -> &'static str {
@@ -135,6 +136,12 @@ fn expand(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let name = &table.table.name;
+    let catalog = &context.session.catalog;
+    let found = catalog.relation_by_name(name.schema.as_deref(), &name.name);
+    if let Some(builtin) = found.filter(|found| found.oid < Oid::FIRST_USER) {
+        look_at_builtin(&builtin.name, options, context);
+        return Ok(());
+    }
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
     if !lock(&entry, true, TableLockMode::AccessShare, options, context)? {
         return Ok(());
@@ -156,6 +163,15 @@ fn expand(
         });
     }
     Ok(())
+}
+
+/// Relations of pg_catalog are made by code: there is nothing to clean, and the planner knows them.
+fn look_at_builtin(name: &str, options: Options, context: &mut StatementContext<'_>) {
+    if !context.session.identity().superuser {
+        let word = if options.vacuum { "vacuum" } else { "analyze" };
+        let message = format!("skipping \"{name}\" --- only superuser can {word} it");
+        schema::warning(state::WARNING, message, context);
+    }
 }
 
 /// Owners of the table or the database may; others are told.

@@ -11,6 +11,7 @@ mod block;
 mod cursor;
 mod detach;
 mod explain;
+mod log_in;
 mod objects;
 mod own;
 mod planning;
@@ -40,7 +41,7 @@ use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::database::Database;
 use mote_catalog::host::Host;
-use mote_catalog::settings::{Settings, Severity, Source};
+use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
 use mote_executor::context::notifications::SessionNotifications;
@@ -147,6 +148,7 @@ impl Session {
                 format!("database \"{}\" does not exist", identity.database),
             ))
         })?;
+        log_in::check(database, &role.object, &target.object, identity.pid).map_err(fatal)?;
         catalog.database = Oid(target.object.oid);
         catalog.database_name = identity.database;
         catalog.identity = Identity {
@@ -168,15 +170,10 @@ impl Session {
         if database.is_following() {
             settings.set_fact("in_hot_standby", "on");
         }
-        let own_settings = role.object.settings.iter();
-        let mut warnings = Vec::new();
-        for (name, value) in own_settings.filter(|(name, _)| !mote_catalog::settings::is_identity(name)) {
-            // What was valid when it was stored may not be so any more. It keeps nobody out.
-            let outcome = settings.set_initial(name, value, Source::User);
-            warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));
-        }
+        let warnings = log_in::begin_with_own(&mut settings, &role.object, &target.object);
         catalog.search_path = settings.effective.search_path.clone();
         catalog.search_path_changed();
+        log_in::check_connect(&catalog).map_err(fatal)?;
         {
             let mut doing = identity.activity.doing();
             doing.database = Oid(target.object.oid);

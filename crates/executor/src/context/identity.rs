@@ -8,7 +8,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::state::SessionState;
-use mote_catalog::privileges::memberships;
+use mote_catalog::privileges::belongs;
 
 /// What the setting `role` says where the session's user acts for itself.
 const NO_ROLE: &str = "none";
@@ -41,7 +41,7 @@ impl SessionState {
         let denied = |message: String| Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
         if setting == "role" {
             let session_user = self.role_oid(&self.identity().session_user);
-            if !is_superuser(session_user) && !memberships(&self.catalog, session_user).contains(&wanted) {
+            if !is_superuser(session_user) && !belongs(&self.catalog, session_user, wanted) {
                 return denied(format!("permission denied to set role \"{value}\""));
             }
         } else if wanted != self.identity().authenticated_user

@@ -13,7 +13,9 @@ use super::{Body, CallSite, text};
 use crate::runtime::Runtime;
 use crate::value::reg_lookup;
 use mote_catalog::name_text::split_name;
-use mote_catalog::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
+use mote_catalog::privileges::{
+    belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
+};
 
 pub fn body(name: &str) -> Option<Body> {
     let known = name.starts_with("pg_has_role_") || name.starts_with("has_") && name.contains("_privilege_");
@@ -35,9 +37,13 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             let Some(other) = role_of(runtime, &rest[0])? else {
                 return Ok(Datum::Null);
             };
-            Ok(Datum::Bool(
-                is_superuser(runtime, role) || is_member(runtime, role, other),
-            ))
+            let catalog = &runtime.session().catalog;
+            // USAGE is to have its privileges, MEMBER to be able to become it.
+            let member = match wanted.trim().to_ascii_uppercase().starts_with("USAGE") {
+                true => memberships(catalog, role).contains(&other),
+                false => belongs(catalog, role, other),
+            };
+            Ok(Datum::Bool(is_superuser(runtime, role) || member))
         }
         "has_table_privilege"
         | "has_sequence_privilege"
@@ -91,14 +97,12 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
                 may_execute(&session.catalog, &entry.described, role)
             })))
         }
-        // Nobody can grant or revoke on databases yet: PostgreSQL's defaults, by which their owners make schemas.
         "has_database_privilege" => {
             let Some(database) = database_of(runtime, &rest[0])? else {
                 return Ok(Datum::Null);
             };
-            let creates = may_create_schemas(&runtime.session().catalog, database, role);
-            let holds = |bit: &u32| *bit != privilege::CREATE || creates;
-            Ok(Datum::Bool(parse(&wanted)?.iter().any(holds)))
+            let held = database_privileges(&runtime.session().catalog, database, role);
+            Ok(Datum::Bool(parse(&wanted)?.iter().any(|bit| held & bit != 0)))
         }
         // Everybody may use every type: types carry no ACL of their own.
         _ => {
@@ -114,27 +118,6 @@ fn is_superuser(runtime: &Runtime<'_, '_>, role: Oid) -> bool {
         .roles
         .get(&role)
         .is_some_and(|entry| entry.object.superuser)
-}
-
-/// Whether a role is another one or belongs to it, directly or through others.
-fn is_member(runtime: &Runtime<'_, '_>, role: Oid, other: Oid) -> bool {
-    let catalog = runtime.session().catalog.current();
-    let mut reached = vec![role];
-    let mut next = 0;
-    while let Some(&current) = reached.get(next) {
-        next += 1;
-        let parents = catalog
-            .roles
-            .get(&current)
-            .map(|entry| entry.object.member_of.clone())
-            .unwrap_or_default();
-        for parent in parents.into_iter().map(Oid) {
-            if !reached.contains(&parent) {
-                reached.push(parent);
-            }
-        }
-    }
-    reached.contains(&other)
 }
 
 fn role_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {

@@ -34,9 +34,9 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             Oid(database.owner),
             ENCODING_UTF8,
             'c',
-            false,
-            true,
-            -1,
+            database.is_template,
+            database.allow_connections,
+            database.connection_limit,
             xid(3),
             xid(1),
             DEFAULT_TABLESPACE,
@@ -44,7 +44,10 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             LOCALE,
             NULL,
             NULL,
-            NULL,
+            acl(
+                facts,
+                &database.acl.iter().map(Into::into).collect::<Vec<AclItem>>()
+            ),
         ]
     });
     Ok(rows.collect())
@@ -113,7 +116,7 @@ pub fn authid(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             role.bypass_row_security,
             role.connection_limit,
             role.password.as_deref(),
-            NULL,
+            valid_until(role),
         ]
     });
     Ok(rows.collect())
@@ -121,14 +124,18 @@ pub fn authid(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 /// Settings of a role as `name=value`.
 fn role_configuration(role: &StoredRole) -> Datum {
-    if role.settings.is_empty() {
-        return NULL;
+    match role.settings.is_empty() {
+        true => NULL,
+        false => configuration(&role.settings),
     }
-    text_array(
-        role.settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}")),
-    )
+}
+
+fn configuration(settings: &[(String, String)]) -> Datum {
+    text_array(settings.iter().map(|(name, value)| format!("{name}={value}")))
+}
+
+fn valid_until(role: &StoredRole) -> Datum {
+    role.valid_until.map_or(NULL, Datum::TimestampTz)
 }
 
 pub fn roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -143,7 +150,7 @@ pub fn roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             role.replication,
             role.connection_limit,
             HIDDEN_PASSWORD,
-            NULL,
+            valid_until(role),
             role.bypass_row_security,
             role_configuration(role),
             Oid(role.oid),
@@ -161,7 +168,7 @@ fn login_row(role: &StoredRole, password: Option<&str>) -> Vec<Datum> {
         role.replication,
         role.bypass_row_security,
         password,
-        NULL,
+        valid_until(role),
         role_configuration(role),
     ]
 }
@@ -207,7 +214,21 @@ pub fn members(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn role_settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let with_settings = facts.roles().into_iter().filter(|role| !role.settings.is_empty());
-    Ok(with_settings
+    let mut rows: Vec<Vec<Datum>> = with_settings
         .map(|role| row![Oid::INVALID, Oid(role.oid), role_configuration(role)])
-        .collect())
+        .collect();
+    for entry in facts.catalog.databases.values() {
+        let database = &entry.object;
+        if !database.settings.is_empty() {
+            rows.push(row![
+                Oid(database.oid),
+                Oid::INVALID,
+                configuration(&database.settings)
+            ]);
+        }
+        for (&role, settings) in &database.role_settings {
+            rows.push(row![Oid(database.oid), Oid(role), configuration(settings)]);
+        }
+    }
+    Ok(rows)
 }

@@ -1,0 +1,82 @@
+-- Settings, owners, limits and privileges of databases; roles that do not inherit.
+create role ds_owner login createdb;
+create role ds_user login;
+create role ds_group;
+create database ds_one;
+alter database ds_one set work_mem = '8MB';
+alter database ds_one set search_path = a, "B c";
+alter database ds_one set nosuch = 1;
+alter database ds_one set work_mem = 'abc';
+alter database ds_one connection limit 5;
+alter database ds_one connection limit -2;
+alter database ds_one with is_template true allow_connections false;
+alter database ds_one nosuch 1;
+alter database ds_nosuch set work_mem = '8MB';
+select datconnlimit, datistemplate, datallowconn from pg_database where datname = 'ds_one';
+select s.setconfig from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'ds_one';
+alter database ds_one reset work_mem;
+alter database ds_one reset nosuch;
+alter role ds_user in database ds_one set lock_timeout = '7s';
+alter role all in database ds_one set statement_timeout = '9s';
+alter role ds_user in database ds_nosuch set lock_timeout = '7s';
+select rolname, setconfig from pg_db_role_setting s join pg_database d on d.oid = setdatabase
+  left join pg_roles r on r.oid = setrole where datname = 'ds_one' order by 1;
+alter database ds_one is_template false;
+alter database ds_one rename to ds_two;
+alter database ds_two owner to ds_owner;
+select pg_get_userbyid(datdba), datacl from pg_database where datname = 'ds_two';
+-- GRANT
+grant connect, create on database ds_two to ds_user;
+grant select on database ds_two to ds_user;
+grant all on database ds_two to ds_group with grant option;
+revoke connect on database ds_two from public;
+select datacl from pg_database where datname = 'ds_two';
+select has_database_privilege('ds_user', 'ds_two', 'connect') a, has_database_privilege('ds_user', 'ds_two', 'create') b,
+       has_database_privilege('ds_user', 'ds_two', 'temp') c, has_database_privilege('ds_owner', 'ds_two', 'create') d;
+revoke all on database ds_two from public, ds_user;
+select has_database_privilege('ds_user', 'ds_two', 'connect') a, has_database_privilege('ds_user', 'ds_two', 'temp') b;
+set role ds_user;
+alter database ds_two set work_mem = '8MB';
+alter database ds_two connection limit 3;
+grant connect on database ds_two to ds_user;
+reset role;
+alter database ds_two reset all;
+alter role ds_user in database ds_two reset all;
+select count(*) from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'ds_two';
+drop role ds_group;
+drop database ds_two;
+-- roles
+create table ds_table (a int);
+insert into ds_table values (1);
+grant select on ds_table to ds_group;
+grant ds_group to ds_user;
+alter role ds_user noinherit valid until '2030-01-02 03:04:05+00' connection limit 3;
+set timezone to 'UTC';
+select rolinherit, rolvaliduntil, rolconnlimit from pg_roles where rolname = 'ds_user';
+select pg_has_role('ds_user', 'ds_group', 'usage') a, pg_has_role('ds_user', 'ds_group', 'member') b;
+select has_table_privilege('ds_user', 'ds_table', 'select');
+set session authorization ds_user;
+select * from ds_table;
+set role ds_group;
+select * from ds_table;
+reset session authorization;
+alter role ds_user inherit valid until 'infinity';
+select rolinherit, rolvaliduntil from pg_roles where rolname = 'ds_user';
+alter role ds_user valid until 'nonsense';
+set session authorization ds_user;
+select * from ds_table;
+reset session authorization;
+-- Where a value is from.
+select setting, source from pg_settings where name = 'lock_timeout';
+set lock_timeout = '2s';
+select setting, source from pg_settings where name = 'lock_timeout';
+begin; set local lock_timeout = '3s'; reset lock_timeout; select setting, source from pg_settings where name = 'lock_timeout'; rollback;
+select setting, source from pg_settings where name = 'lock_timeout';
+reset lock_timeout;
+select setting, source from pg_settings where name = 'lock_timeout';
+-- Catalogs
+analyze pg_class;
+vacuum pg_catalog.pg_attribute;
+vacuum (analyze) pg_type;
+drop table ds_table;
+drop role ds_user, ds_owner, ds_group;
