@@ -42,7 +42,10 @@ impl World {
         let messages = self.client.query(sql);
         let took = began.elapsed();
         assert!(
-            matches!(sqlstate(&messages).as_deref(), None | Some("57014" | "53200" | "54000")),
+            matches!(
+                sqlstate(&messages).as_deref(),
+                None | Some("57014" | "53200" | "54000")
+            ),
             "{:?} from {sql}",
             error(&messages)
         );
@@ -61,7 +64,8 @@ impl World {
         while began.elapsed() < after && self.client.is_silent() {
             assert_eq!(self.other.rows("select 1"), ["1"]);
         }
-        self.other.rows(&format!("select pg_cancel_backend({})", self.pid));
+        self.other
+            .rows(&format!("select pg_cancel_backend({})", self.pid));
         let cancelled = Instant::now();
         let messages = self.client.until(b'Z');
         let took = cancelled.elapsed();

@@ -29,11 +29,7 @@ impl Command for AlterSystem {
     }
 }
 
-fn run(
-    setting: &SetVariable,
-    in_block: bool,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<CommandTag> {
+fn run(setting: &SetVariable, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     require_superuser(&setting.action, context)?;
     let change = change(&setting.action)?;
     refuse_block("ALTER SYSTEM", in_block)?;

@@ -80,13 +80,13 @@ pub(super) fn set(
         SetAction::Default { name } => {
             let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
-            session.state.settings.note_reset(name);
+            session.state_mut().settings.note_reset(name);
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Reset { name } => {
             let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
-            session.state.settings.note_reset(name);
+            session.state_mut().settings.note_reset(name);
             Ok(reset)
         }
         SetAction::ResetAll => {
