@@ -16,6 +16,8 @@
 //! has it. Leaves out: replay (`mote_engine::follow`), sockets' threads (`mote_server::replication`), the coordinator's
 //! client.
 
+#![forbid(unsafe_code)]
+
 pub mod gate;
 pub mod history;
 pub mod message;

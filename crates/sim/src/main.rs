@@ -1,6 +1,8 @@
 //! `mote-sim --seeds N [--seed S] [--nodes M] [--lives L] [--steps T] [--jobs J]`: runs seeds S, S+1, ... and stops at the first that
 //! fails. With several jobs, which is what `make sim` asks for, each runs in processes of its own.
 
+#![forbid(unsafe_code)]
+
 use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;

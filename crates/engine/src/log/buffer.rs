@@ -332,7 +332,7 @@ struct Memory {
 
 // SAFETY: plain bytes; who may touch which is settled by `Buffer` (invariants 1 and 2).
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: `Buffer` gives every byte to one writer at a time, and to readers only when it is written (invariants 1, 2).
 unsafe impl Sync for Memory {}
 
 impl Memory {

@@ -215,7 +215,7 @@ impl TableSource for Table {
                 layout: version.layout(),
                 revision: version.revision(),
                 commit_ts,
-                // SAFETY: as above.
+                // SAFETY: found under the pin, which is held until the visit is over.
                 bytes: unsafe { Version::payload(NonNull::from(version)) },
             });
         }

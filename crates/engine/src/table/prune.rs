@@ -32,7 +32,7 @@ pub(crate) fn remove_dead_entries(table: &Table, row: RowId, dead: NonNull<Versi
     if version.is_tombstone() {
         return;
     }
-    // SAFETY: as above.
+    // SAFETY: the caller has not retired it, so its bytes are there as its header is.
     let bytes = unsafe { Version::payload(dead) };
     let mut key = Vec::new();
     for index in table.indexes_pinned(guard) {

@@ -260,7 +260,7 @@ impl Transaction {
         if version.is_tombstone() || !new_key || self.reads.borrow().has_whole(table) {
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: the version is still on its chain until the caller unlinks it.
         let view = table.view(version.layout(), unsafe { Version::payload(write.version) });
         let (mut key, mut rows) = (Vec::new(), Vec::new());
         for index in table.indexes().iter().filter(|index| index.unique) {

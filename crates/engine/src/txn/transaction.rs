@@ -497,7 +497,7 @@ impl Transaction {
         if version.is_tombstone() {
             return None;
         }
-        // SAFETY: as above. The head tells of entries of newer versions, the version of older ones.
+        // SAFETY: the head was found under the same pin. It tells of entries of newer versions, the version of older ones.
         let key_check = (unsafe { &*head }.flags() | version.flags()) & KEY_CHANGED != 0;
         // SAFETY: visible to a registered snapshot, or our own write, which stays until the transaction ends: 's borrows
         // both.

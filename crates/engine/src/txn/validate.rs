@@ -210,7 +210,7 @@ impl Judge<'_> {
         // SAFETY: found under the caller's pin.
         let mut at = unsafe { newest.as_ref() }.previous();
         let read = loop {
-            // SAFETY: as above.
+            // SAFETY: null, or a version below one that the caller's pin keeps: it is retired behind that one.
             let Some(version) = (unsafe { at.as_ref() }) else {
                 return false;
             };
@@ -219,7 +219,7 @@ impl Judge<'_> {
                 _ => at = version.previous(),
             }
         };
-        // SAFETY: as above.
+        // SAFETY: asked of `newest` and `read` alone, both found under the caller's pin.
         let view = |version: NonNull<Version>| unsafe {
             let header = version.as_ref();
             (!header.is_tombstone()).then(|| table.view(header.layout(), Version::payload(version)))

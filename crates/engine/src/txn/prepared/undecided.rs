@@ -48,7 +48,8 @@ fn prepared_write(write: &Write) -> PreparedWrite {
         let below = unsafe { version.as_ref() }.previous();
         version = NonNull::new(below.cast_mut()).expect("a version was deleted");
     }
-    // SAFETY: as above; what is directly below an uncommitted version stays with it.
+    // SAFETY: the version is uncommitted, or directly below one, which keeps it; both stay until the decision, which
+    // whoever holds `Undecided` excludes.
     let (layout, bytes) = unsafe { (version.as_ref().layout(), Version::payload(version)) };
     PreparedWrite {
         row: write.row,
