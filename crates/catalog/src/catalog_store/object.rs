@@ -89,42 +89,54 @@ fn uses_type(ty: u32, each: &mut dyn FnMut(Oid)) {
     }
 }
 
+/// What every stored form says of itself in the same way: its kind and noun, what is said where there is none of the name,
+/// and, where it has them, its owner and privileges.
+macro_rules! facts {
+    ($kind:ident, $noun:literal, $undefined:ident $(, $part:ident)*) => {
+        fn oid(&self) -> Oid {
+            Oid(self.oid)
+        }
+
+        fn stored(&self) -> StoredObject {
+            StoredObject::$kind(self.clone())
+        }
+
+        fn noun(&self) -> &'static str {
+            $noun
+        }
+
+        fn undefined(&self) -> SqlState {
+            state::$undefined
+        }
+
+        fn name(&self) -> &str {
+            &self.name
+        }
+
+        fn revision(&self) -> Revision {
+            self.revision
+        }
+
+        fn renew(&mut self) {
+            self.revision = Revision::default();
+        }
+
+        $(facts!(@$part);)*
+    };
+    (@owner) => {
+        fn owner(&self) -> Option<u32> {
+            Some(self.owner)
+        }
+    };
+    (@acl) => {
+        fn privileges(&self) -> &[StoredAcl] {
+            &self.acl
+        }
+    };
+}
+
 impl Object for StoredDatabase {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Database(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "database"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::INVALID_CATALOG_NAME
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn privileges(&self) -> &[StoredAcl] {
-        &self.acl
-    }
-
-    fn owner(&self) -> Option<u32> {
-        Some(self.owner)
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Database, "database", INVALID_CATALOG_NAME, owner, acl);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
@@ -132,41 +144,7 @@ impl Object for StoredDatabase {
 }
 
 impl Object for StoredSchema {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Schema(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "schema"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::INVALID_SCHEMA_NAME
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn owner(&self) -> Option<u32> {
-        Some(self.owner)
-    }
-
-    fn privileges(&self) -> &[StoredAcl] {
-        &self.acl
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Schema, "schema", INVALID_SCHEMA_NAME, owner, acl);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
@@ -175,33 +153,7 @@ impl Object for StoredSchema {
 }
 
 impl Object for StoredRole {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Role(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "role"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::UNDEFINED_OBJECT
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Role, "role", UNDEFINED_OBJECT);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         self.member_of.iter().for_each(|&role| each(Oid(role)));
@@ -209,41 +161,7 @@ impl Object for StoredRole {
 }
 
 impl Object for StoredRelation {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Relation(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "relation"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::UNDEFINED_TABLE
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn owner(&self) -> Option<u32> {
-        Some(self.owner)
-    }
-
-    fn privileges(&self) -> &[StoredAcl] {
-        &self.acl
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Relation, "relation", UNDEFINED_TABLE, owner, acl);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
@@ -292,41 +210,7 @@ impl Object for StoredRelation {
 }
 
 impl Object for StoredRoutine {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Routine(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "function"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::UNDEFINED_FUNCTION
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn owner(&self) -> Option<u32> {
-        Some(self.owner)
-    }
-
-    fn privileges(&self) -> &[StoredAcl] {
-        &self.acl
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Routine, "function", UNDEFINED_FUNCTION, owner, acl);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
@@ -351,41 +235,7 @@ impl Object for StoredRoutine {
 }
 
 impl Object for StoredUserType {
-    fn oid(&self) -> Oid {
-        Oid(self.oid)
-    }
-
-    fn stored(&self) -> StoredObject {
-        StoredObject::Type(self.clone())
-    }
-
-    fn noun(&self) -> &'static str {
-        "type"
-    }
-
-    fn undefined(&self) -> SqlState {
-        state::UNDEFINED_OBJECT
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn owner(&self) -> Option<u32> {
-        Some(self.owner)
-    }
-
-    fn privileges(&self) -> &[StoredAcl] {
-        &self.acl
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn renew(&mut self) {
-        self.revision = Revision::default();
-    }
+    facts!(Type, "type", UNDEFINED_OBJECT, owner, acl);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
