@@ -107,8 +107,13 @@ impl Publication<'_> {
         self.store.committed()
     }
 
-    pub fn finish(self, catalog: Catalog) {
-        *self.store.committed.write() = Arc::new(catalog);
+    /// The generation of that state.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub fn finish(self, catalog: Arc<Catalog>) {
+        *self.store.committed.write() = catalog;
     }
 }
 
