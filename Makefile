@@ -13,13 +13,16 @@ BUDGET ?= 40m
 SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare seeds mariadb conformance-isolation conformance-regress sim ledger fuzz miri lint clean
+.PHONY: help build check test bench bench-compare seeds mariadb conformance-isolation conformance-regress sim ledger fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 build: ## release binary: target/release/mote
 	@$(CARGO) build --release -p mote-cli
+
+check: ## after a small change: formatting, layers, lints and quick tests of the crates that differ from the last commit
+	@scripts/check.sh
 
 test: ## formatting, lints, all tests
 	@scripts/test.sh
