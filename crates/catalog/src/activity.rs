@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mote_common::Oid;
+use mote_engine::Awaited;
 use parking_lot::{Mutex, MutexGuard};
 
 /// As much of a statement's text as is shown: PostgreSQL's `track_activity_query_size`, less the closing zero.
@@ -88,6 +89,8 @@ pub struct Doing {
     pub state_change_us: i64,
     /// What is awaited, and since when.
     pub waiting: Option<(Waiting, i64)>,
+    /// Where commits wait for others: what the last reply leaves no sooner than.
+    pub held_until: Awaited,
     /// The running statement, or the last one.
     pub query: String,
 }
@@ -139,6 +142,11 @@ impl Activity {
         if doing.state == ActivityState::Idle {
             doing.transaction_start_us = None;
         }
+    }
+
+    /// A reply waits, maybe for others. Nobody says when that is over: whoever looks compares it with the log.
+    pub fn hold_back(&self, until: Awaited) {
+        self.0.lock().held_until = until;
     }
 
     #[inline]

@@ -22,6 +22,9 @@ pub struct FollowerFacts {
     pub received: Lsn,
     pub flushed: Lsn,
     pub applied: Lsn,
+    /// `sync_priority` and `sync_state`.
+    pub priority: u32,
+    pub sync_state: &'static str,
 }
 
 /// A place in the log that is kept for a follower.

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use corosensei::stack::DefaultStack;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, work};
-use mote_engine::Ticket;
+use mote_engine::{Awaited, Ticket};
 pub use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
@@ -94,9 +94,8 @@ pub trait Host {
     fn has_answered(&self) -> bool;
     /// The text held no statement. Does not suspend.
     fn empty_query(&mut self);
-    /// A transaction ended: nothing that was not sent yet may leave before the engine's stable horizon reaches `lsn`.
-    /// Called before the message that tells of the end. Does not suspend: the reply waits, not the session.
-    fn gate(&mut self, lsn: mote_common::Lsn);
+    /// A transaction ended: nothing that was not sent yet may leave before the log has reached this. Called before the message that tells of the end. Does not suspend: the reply waits, not the session.
+    fn gate(&mut self, until: Awaited);
     /// NOTICE, WARNING, INFO. Does not suspend.
     fn notice(&mut self, notice: SqlError);
     /// A setting the client tracks changed (ParameterStatus). Does not suspend.

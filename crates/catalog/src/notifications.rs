@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_engine::Awaited;
 use parking_lot::Mutex;
 
 /// Bytes of notifications that wait for their listeners.
@@ -39,8 +40,8 @@ pub struct Batch {
     pub notifications: Vec<Notification>,
     /// What the transaction wrote and saw: a listener that knows of it shall see no less.
     pub known: Lsn,
-    /// The horizon that must have passed what the notifier saw before anybody is told. Zero: none.
-    pub gate: Lsn,
+    /// What the log must have reached before anybody is told.
+    pub gate: Awaited,
 }
 
 impl Notification {
@@ -278,7 +279,7 @@ mod tests {
                 payload: payload.into(),
             }],
             known: Lsn::ZERO,
-            gate: Lsn::ZERO,
+            gate: Awaited::NOTHING,
         }
     }
 

@@ -16,6 +16,7 @@ pub mod ids;
 pub mod error;
 pub mod prng;
 pub mod heap;
+pub mod standby_names;
 pub mod work;
 pub mod env;
 pub mod per_thread;

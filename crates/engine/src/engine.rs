@@ -458,7 +458,7 @@ impl Engine {
     /// Blocks the thread until `ts` is stable; false if the log has stopped. For tools and in-process callers.
     pub fn wait_stable(&self, ts: Lsn) -> bool {
         if !self.threaded.load(Ordering::Acquire) {
-            return self.log.flush_to(ts);
+            return self.log.flush_to(ts).is_stable();
         }
         self.request_flush();
         while self.log.stable() < ts {
@@ -532,6 +532,11 @@ impl Engine {
     /// CHECKPOINT: a whole round, in this thread.
     pub fn checkpoint(&self) -> io::Result<()> {
         self.checkpointer.run()
+    }
+
+    /// The same, unless `given_up`: where commits wait for others, a round does.
+    pub fn checkpoint_unless(&self, given_up: impl Fn() -> bool) -> io::Result<()> {
+        self.checkpointer.run_unless(given_up)
     }
 
     /// One piece of a checkpoint, for drivers without threads.

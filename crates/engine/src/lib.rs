@@ -41,7 +41,7 @@ pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
     RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
 };
-pub use log::{HorizonListener, Horizons, LogUnavailable};
+pub use log::{Awaited, HorizonListener, Horizons, LEVELS, Level, LogUnavailable, Moved};
 pub use memory::{
     MemoryAccount, MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, UnlimitedMemory,
     give_memory_back,

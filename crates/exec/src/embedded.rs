@@ -9,7 +9,7 @@ use std::time::Duration;
 use mote_common::env::Clock;
 use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{Ticket, Wake};
+use mote_engine::{Awaited, Ticket, Wake};
 use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 use parking_lot::{Condvar, Mutex};
@@ -237,8 +237,9 @@ impl Host for LocalHost {
         self.outcomes.push(std::mem::take(&mut self.current));
     }
 
-    fn gate(&mut self, lsn: Lsn) {
-        self.gate = self.gate.max(lsn);
+    fn gate(&mut self, until: Awaited) {
+        // In process there is nobody to wait for but the disk and the quorum.
+        self.gate = self.gate.max(until.lsn);
     }
 
     fn notice(&mut self, notice: SqlError) {

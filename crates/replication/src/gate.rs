@@ -8,23 +8,7 @@ use std::collections::VecDeque;
 
 use mote_common::Lsn;
 
-/// `synchronous_commit`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Level {
-    Off,
-    Local,
-    RemoteWrite,
-    On,
-    RemoteApply,
-}
-
-pub const LEVELS: [Level; 5] = [
-    Level::Off,
-    Level::Local,
-    Level::RemoteWrite,
-    Level::On,
-    Level::RemoteApply,
-];
+pub use mote_engine::{LEVELS, Level};
 
 /// How far the log is, for each level. All levels from `Local` up include the flush here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,6 +63,33 @@ impl<T> Gate<T> {
     /// The primary is none any more: nobody may be told that these commits count, nor that they do not.
     pub fn abandon(&mut self) -> usize {
         self.waiting.iter_mut().map(|queue| queue.drain(..).count()).sum()
+    }
+
+    /// As [`release`](Self::release), with each level looked at only where something waits for it.
+    pub fn release_reached(&mut self, reached: impl Fn(Level) -> Lsn, mut leave: impl FnMut(T)) {
+        for (level, queue) in LEVELS.into_iter().zip(&mut self.waiting) {
+            if queue.is_empty() {
+                continue;
+            }
+            let reached = reached(level);
+            while let Some((_, reply)) = queue.pop_front_if(|(until, _)| *until <= reached) {
+                leave(reply);
+            }
+        }
+    }
+
+    /// Whether something may leave.
+    pub fn is_due(&self, reached: impl Fn(Level) -> Lsn) -> bool {
+        let mut queues = LEVELS.into_iter().zip(&self.waiting);
+        queues.any(|(level, queue)| queue.front().is_some_and(|(until, _)| *until <= reached(level)))
+    }
+
+    /// A bit for each level that something waits for.
+    pub fn awaited(&self) -> u8 {
+        let queues = self.waiting.iter().enumerate();
+        queues.fold(0, |mask, (level, queue)| {
+            mask | u8::from(!queue.is_empty()) << level
+        })
     }
 
     pub fn held(&self) -> usize {

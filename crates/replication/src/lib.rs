@@ -21,7 +21,7 @@
 pub mod gate;
 pub mod history;
 pub mod message;
-pub mod names;
+pub use mote_common::standby_names as names;
 pub mod node;
 pub mod primary;
 pub mod quorum;

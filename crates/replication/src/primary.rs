@@ -18,7 +18,7 @@ use crate::NodeId;
 use crate::gate::Levels;
 use crate::history::History;
 use crate::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Progress, Reason, Refusal, Start};
-use crate::quorum::{Quorum, Rule};
+use crate::quorum::{Quorum, Rule, Standing};
 use crate::slots::{SlotError, Slots};
 use crate::wire::{PIECE_BYTES_MAX, Wire};
 
@@ -69,6 +69,7 @@ pub struct StreamState<'a> {
     /// It has what is written here; else it is sent older log.
     pub streaming: bool,
     pub progress: Progress,
+    pub standing: Standing,
 }
 
 pub struct Primary {
@@ -133,6 +134,11 @@ impl Primary {
         self.quorum.levels()
     }
 
+    /// Commits wait for somebody.
+    pub fn waits(&self) -> bool {
+        self.quorum.waits()
+    }
+
     pub fn set_rules(&mut self, rules: Vec<Rule>) {
         self.quorum.set_rules(rules);
     }
@@ -164,6 +170,7 @@ impl Primary {
             sent: stream.position,
             streaming: stream.position >= self.written,
             progress: self.quorum.progress(stream.id).unwrap_or_default(),
+            standing: self.quorum.standing(stream.id),
         })
     }
 

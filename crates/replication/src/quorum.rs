@@ -28,6 +28,24 @@ pub enum Rule {
     Voters { count: usize, ids: BTreeSet<NodeId> },
 }
 
+/// What a follower counts for: `sync_state` of pg_stat_replication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SyncState {
+    #[default]
+    Async,
+    /// It would be waited for if one before it went away.
+    Potential,
+    Sync,
+    Quorum,
+}
+
+/// Priority 0: commits do not wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    pub priority: usize,
+    pub state: SyncState,
+}
+
 #[derive(Clone, Debug)]
 struct Follower {
     name: String,
@@ -128,6 +146,58 @@ impl Quorum {
         Some(self.followers.get(&id)?.progress)
     }
 
+    /// Commits wait for somebody.
+    pub fn waits(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// What `synchronous_standby_names` makes of a follower.
+    pub fn standing(&self, id: NodeId) -> Standing {
+        let names = self.rules.iter().find_map(|rule| match rule {
+            Rule::Names(names) => Some(names),
+            Rule::Voters { .. } => None,
+        });
+        let priority = names.and_then(|names| names.priority(&self.followers.get(&id)?.name));
+        let (Some(names), Some(priority)) = (names, priority) else {
+            return Standing::default();
+        };
+        match names.method {
+            Method::Any => Standing {
+                priority: 1,
+                state: SyncState::Quorum,
+            },
+            Method::First => {
+                let before = self.chosen(names).iter().any(|(chosen, _)| *chosen == id);
+                Standing {
+                    priority: priority + 1,
+                    state: if before {
+                        SyncState::Sync
+                    } else {
+                        SyncState::Potential
+                    },
+                }
+            }
+        }
+    }
+
+    /// Of those that `FIRST` lists and that have reported, the ones that are waited for.
+    fn chosen(&self, names: &SyncNames) -> Vec<(NodeId, &Follower)> {
+        let mut chosen = self.listed(names);
+        // Stable: of several that match one entry, those with the lower id.
+        chosen.sort_by_key(|(_, follower)| names.priority(&follower.name));
+        chosen.truncate(names.count);
+        chosen
+    }
+
+    /// Who has a name that is listed, and has said how far it is.
+    fn listed(&self, names: &SyncNames) -> Vec<(NodeId, &Follower)> {
+        let others = self.followers.iter().filter(|(id, _)| **id != self.me);
+        let said = others.filter(|(_, follower)| follower.progress != Progress::default());
+        said.filter(|(_, follower)| names.priority(&follower.name).is_some())
+            .map(|(id, follower)| (*id, follower))
+            .collect()
+    }
+
     /// Name and progress of those that have a stream.
     pub fn followers(&self) -> impl Iterator<Item = (NodeId, &str, Progress)> {
         self.followers
@@ -163,15 +233,11 @@ impl Quorum {
                 nth_highest(reached.map(|(_, follower)| of(follower)).collect(), *count)
             }
             Rule::Names(names) => {
-                let listed =
-                    others.filter_map(|(_, follower)| Some((names.priority(&follower.name)?, of(follower))));
-                let mut listed: Vec<(usize, T)> = listed.collect();
-                if names.method == Method::First {
-                    // Stable: of several that match one entry, those with the lower id.
-                    listed.sort_by_key(|(priority, _)| *priority);
-                    listed.truncate(names.count);
-                }
-                nth_highest(listed.into_iter().map(|(_, at)| at).collect(), names.count)
+                let counted = match names.method {
+                    Method::First => self.chosen(names),
+                    Method::Any => self.listed(names),
+                };
+                nth_highest(counted.into_iter().map(|(_, f)| of(f)).collect(), names.count)
             }
         }
     }

@@ -18,7 +18,8 @@ fn met(rule: &Rule, followers: &[(NodeId, &str, u64)], lsn: u64) -> bool {
         Rule::Names(names) => {
             let listed: Vec<(usize, NodeId)> = followers
                 .iter()
-                .filter(|f| f.0 != ME)
+                // Who has said nothing yet is not chosen, whatever his place in the list.
+                .filter(|f| f.0 != ME && f.2 > 0)
                 .filter_map(|f| Some((names.priority(f.1)?, f.0)))
                 .collect();
             match names.method {

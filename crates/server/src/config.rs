@@ -30,6 +30,8 @@ pub struct ServerConfig {
     pub authentication_timeout: Duration,
     /// Log that is kept for a follower which is away.
     pub slot_log_bytes_max: u64,
+    /// `synchronous_standby_names`: which followers commits wait for. None: as the data directory's settings say.
+    pub synchronous_standby_names: Option<String>,
 }
 
 impl Default for ServerConfig {
@@ -45,6 +47,7 @@ impl Default for ServerConfig {
             capacity: Capacity::default(),
             authentication_timeout: Duration::from_secs(60),
             slot_log_bytes_max: 16 << 30,
+            synchronous_standby_names: None,
         }
     }
 }

@@ -14,7 +14,8 @@ use mote_catalog::directory::Nudge;
 use mote_catalog::host::{OutputColumn, terminated};
 use mote_catalog::tag::CommandTag;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult, work};
+use mote_common::{SqlError, SqlResult, work};
+use mote_engine::Awaited;
 use mote_exec::session::{ExecuteEnd, Session};
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
@@ -41,10 +42,7 @@ const LINGER_NS: u64 = 10_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub enum Served {
     Closed,
-    Idle {
-        gate: Option<Lsn>,
-        deadline_ns: Option<u64>,
-    },
+    Idle { gate: Awaited, deadline_ns: Option<u64> },
 }
 
 pub struct Connection {
@@ -355,7 +353,7 @@ impl Connection {
                 self.wire
                     .send_or_warn(|out| backend::notification(out, batch.pid, channel, payload));
             }
-            self.wire.gate = self.wire.gate.max(batch.gate);
+            self.wire.hold_back(batch.gate);
             self.wire.due = true;
             if self.wire.unsent_bytes() > NOTIFICATIONS_HIGH_WATER_BYTES {
                 // The rest when this has been read.

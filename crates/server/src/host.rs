@@ -10,7 +10,7 @@ use mote_catalog::tag::CommandTag;
 use mote_common::error::state;
 use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{Ticket, epoch};
+use mote_engine::{Awaited, Level, Ticket, epoch};
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;
@@ -55,7 +55,7 @@ impl Payer for FiberPayer<'_> {
                 self.yielder,
                 Suspend {
                     reason: Reason::Yield(self.interruption.clone()),
-                    gate: None,
+                    gate: Awaited::NOTHING,
                     deadline_ns: None,
                 },
             );
@@ -75,19 +75,19 @@ impl WireHost<'_> {
     /// Sends what may be sent, then gives the thread away until something happens.
     fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
         self.wire.flush();
-        self.rest(reason, deadline_ns, None);
+        self.rest(reason, deadline_ns, Awaited::NOTHING);
     }
 
     /// Gives the thread away in the middle of a statement. As in PostgreSQL, the first results of a submission wait for
     /// its last: only what was due before is sent.
-    /// `until` asks to be run again when the horizon is there.
-    fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>, until: Option<Lsn>) {
+    /// `until` asks to be run again when the log is there.
+    fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>, until: Awaited) {
         if self.wire.due {
             self.wire.flush();
         }
         // What is not due is not sent when its horizon comes: no reason to run again.
         self.wire.settle_gate();
-        let gate = self.wire.pending_gate().max(until);
+        let gate = self.wire.pending_gate().and(until);
         suspend(
             self.yielder,
             Suspend {
@@ -158,13 +158,13 @@ impl WireHost<'_> {
 
     /// Runs `done` whenever something happened, until it says so, a signal comes or the deadline passes.
     fn wait_until(&mut self, deadline_ns: Option<u64>, done: impl Fn(&Wire) -> bool) -> WaitEnd {
-        self.wait_for(deadline_ns, None, done)
+        self.wait_for(deadline_ns, Awaited::NOTHING, done)
     }
 
     fn wait_for(
         &mut self,
         deadline_ns: Option<u64>,
-        horizon: Option<Lsn>,
+        until: Awaited,
         done: impl Fn(&Wire) -> bool,
     ) -> WaitEnd {
         loop {
@@ -177,7 +177,7 @@ impl WireHost<'_> {
             if deadline_ns.is_some_and(|deadline| self.wire.shared.now_ns() >= deadline) {
                 return WaitEnd::TimedOut;
             }
-            self.rest(Reason::Wait, deadline_ns, horizon);
+            self.rest(Reason::Wait, deadline_ns, until);
         }
     }
 }
@@ -323,8 +323,8 @@ impl Host for WireHost<'_> {
         backend::empty_query(&mut self.wire.output);
     }
 
-    fn gate(&mut self, lsn: Lsn) {
-        self.wire.gate = self.wire.gate.max(lsn);
+    fn gate(&mut self, until: Awaited) {
+        self.wire.hold_back(until);
     }
 
     fn notice(&mut self, notice: SqlError) {
@@ -357,13 +357,21 @@ impl Host for WireHost<'_> {
 
     fn yield_now(&mut self) -> WaitEnd {
         // As in `slice_over`, the look comes after the pause.
-        self.rest(Reason::Yield(self.wire.interruption.clone()), None, None);
+        self.rest(
+            Reason::Yield(self.wire.interruption.clone()),
+            None,
+            Awaited::NOTHING,
+        );
         self.signals().unwrap_or(WaitEnd::Decided)
     }
 
     fn wait_stable(&mut self, lsn: Lsn) -> WaitEnd {
         self.wire.shared.engine().request_flush();
-        self.wait_for(None, Some(lsn), |wire| wire.shared.stable() >= lsn)
+        let until = Awaited {
+            level: Level::On,
+            lsn,
+        };
+        self.wait_for(None, until, |wire| wire.shared.reached(Level::On) >= lsn)
     }
 
     /// What remains is for whatever called the outermost routine and for what the innermost one runs.

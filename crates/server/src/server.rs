@@ -18,6 +18,7 @@ use crate::net::long::LongStatements;
 use crate::net::worker::Worker;
 use crate::registry::Registry;
 use crate::replication::hub::HubThread;
+use crate::replication::synchronous;
 use crate::shared::Shared;
 use crate::socket_file::SocketFile;
 use crate::starting::{StartError, Starting};
@@ -55,10 +56,12 @@ impl Server {
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
         let capacity = config.capacity;
+        let synchronous = synchronous::read(&config, &database).map_err(StartError::Settings)?;
         let hub = match database.is_following() {
             true => None,
             false => Some(
-                HubThread::start(&database, config.slot_log_bytes_max).map_err(StartError::Replication)?,
+                HubThread::start(&database, config.slot_log_bytes_max, synchronous)
+                    .map_err(StartError::Replication)?,
             ),
         };
         let shared = Arc::new(Shared {
@@ -107,7 +110,7 @@ impl Server {
         self.address
     }
 
-    /// Reads certificate, key and rules again, soon; the log tells what could not be used.
+    /// Reads certificate, key, rules and settings again, soon; the log tells what could not be used.
     pub fn reload(&self) {
         self.shared.database.ask_reload();
     }

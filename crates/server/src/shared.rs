@@ -6,13 +6,14 @@ use mote_catalog::database::Database;
 use mote_catalog::password::{Secret, Verifier};
 use mote_common::Lsn;
 use mote_common::env::Clock;
-use mote_engine::Engine;
+use mote_engine::{Engine, Level};
 use parking_lot::RwLock;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::registry::Registry;
 use crate::replication::hub::Hub;
+use crate::replication::synchronous;
 use crate::tls::TlsContext;
 
 /// What every connection can reach.
@@ -35,8 +36,9 @@ impl Shared {
         self.database.engine()
     }
 
-    pub fn stable(&self) -> Lsn {
-        self.database.engine().horizons().stable
+    /// How far the log is at this level of `synchronous_commit`.
+    pub fn reached(&self, level: Level) -> Lsn {
+        self.database.engine().log().reached(level)
     }
 
     pub fn now_ns(&self) -> u64 {
@@ -69,6 +71,14 @@ impl Shared {
         }
         if let Err(error) = self.database.server_settings().reload() {
             eprintln!("mote: the former settings stay in force: {error}");
+        }
+        match synchronous::read(&self.config, &self.database) {
+            Ok(synchronous) => {
+                if let Some(hub) = &self.hub {
+                    hub.wait_for(synchronous);
+                }
+            }
+            Err(error) => eprintln!("mote: commits wait for whom they did before: {error}"),
         }
         self.database.note_reload();
     }

@@ -51,6 +51,7 @@ pub enum StartError {
     ListenUnix(PathBuf, io::Error),
     Tls(TlsError),
     Rules(String),
+    Settings(String),
     Thread(io::Error),
     /// What a primary keeps for its followers cannot be read or written.
     Replication(io::Error),
@@ -77,6 +78,7 @@ impl std::fmt::Display for StartError {
                 )
             }
             StartError::Tls(error) => error.fmt(f),
+            StartError::Settings(error) => f.write_str(error),
             StartError::Rules(error) => write!(f, "the rules for connections cannot be used: {error}"),
             StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
             StartError::Replication(error) => write!(f, "could not begin to serve followers: {error}"),

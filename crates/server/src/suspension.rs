@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use corosensei::Yielder;
-use mote_common::{Lsn, heap, work};
+use mote_common::{heap, work};
+use mote_engine::Awaited;
 use mote_types::catalog::user::without;
 
 use crate::interruption::Interruption;
@@ -14,8 +15,8 @@ pub const STACK_BYTES: usize = 4 << 20;
 /// Why a coroutine gave the thread back.
 pub struct Suspend {
     pub reason: Reason,
-    /// Unsent replies that wait for this horizon.
-    pub gate: Option<Lsn>,
+    /// What unsent replies wait for.
+    pub gate: Awaited,
     /// Run again at this monotonic time at the latest.
     pub deadline_ns: Option<u64>,
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use mote_catalog::activity::Activity;
 use mote_catalog::signals::SessionSignals;
 use mote_common::error::Severity;
-use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{MemoryCharge, SessionMemory};
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{Awaited, Level, MemoryCharge, SessionMemory};
 use mote_executor::memory;
 use mote_types::ColumnType;
 use mote_types::encoding::{Converter, Encoding};
@@ -60,8 +60,8 @@ pub struct Wire {
     charge: Option<MemoryCharge>,
     /// How much of `output` was sent: less than half of it, or all of it and both are zero.
     sent: usize,
-    /// No unsent byte leaves before the stable horizon reaches this.
-    pub gate: Lsn,
+    /// No unsent byte leaves before the log has reached this.
+    gate: Awaited,
     /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
     pub due: bool,
     /// Since the last ReadyForQuery something was appended that may tell of what statements have found.
@@ -101,7 +101,7 @@ impl Wire {
             memory: None,
             charge: None,
             sent: 0,
-            gate: Lsn::ZERO,
+            gate: Awaited::NOTHING,
             due: false,
             answered: false,
             result: ResultShape::default(),
@@ -153,7 +153,7 @@ impl Wire {
             self.channel = Some(channel);
             return;
         }
-        if self.output.is_empty() || self.gate > Lsn::ZERO {
+        if self.output.is_empty() || !self.gate.is_nothing() {
             return;
         }
         while !self.broken && self.sent < self.output.len() {
@@ -277,17 +277,30 @@ impl Wire {
         self.output.len() - self.sent + usize::from(encrypted)
     }
 
-    /// Lifts the gate if the horizon has reached it.
-    pub fn settle_gate(&mut self) {
-        if self.gate > Lsn::ZERO && self.gate <= self.shared.stable() {
-            self.gate = Lsn::ZERO;
+    /// What has not been sent leaves no sooner than that.
+    pub fn hold_back(&mut self, until: Awaited) {
+        self.gate = self.gate.and(until);
+        if !self.gate.is_nothing() && self.shared.engine().log().has_quorum() {
+            self.activity.hold_back(self.gate);
         }
     }
 
-    /// The horizon this connection waits for, if any. The horizon is not looked at again: it may have moved since the
-    /// last flush kept the bytes back, and then somebody still has to send them.
-    pub fn pending_gate(&self) -> Option<Lsn> {
-        (self.gate > Lsn::ZERO).then_some(self.gate)
+    /// Lifts the gate if the log has reached it.
+    pub fn settle_gate(&mut self) {
+        if self.gate.is_nothing() || self.shared.reached(self.gate.level) < self.gate.lsn {
+            return;
+        }
+        if self.gate.level < Level::On {
+            // Told before it is stable: who hears of it shall see it. Costs nothing where it is stable already.
+            self.shared.engine().raise_acked(self.gate.lsn);
+        }
+        self.gate = Awaited::NOTHING;
+    }
+
+    /// What this connection waits for. The log is not looked at again: it may have moved since the last flush kept the
+    /// bytes back, and then somebody still has to send them.
+    pub fn pending_gate(&self) -> Awaited {
+        self.gate
     }
 }
 
@@ -375,7 +388,7 @@ impl Wire {
 
     /// Hands plaintext over as the gate allows, ciphertext as the socket does. What was encrypted had left the gate.
     fn flush_encrypted(&mut self, channel: &mut Channel) {
-        let may_leave = self.gate == Lsn::ZERO;
+        let may_leave = self.gate.is_nothing();
         loop {
             if may_leave && self.sent < self.output.len() {
                 self.sent += channel.take(&self.output[self.sent..]);

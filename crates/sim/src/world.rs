@@ -324,7 +324,7 @@ impl World {
     fn check_when_quiet(&mut self) -> Result<(), String> {
         for _ in 0..20 {
             let tail = self.engine.log().tail();
-            if !self.engine.log().flush_to(tail) {
+            if !self.engine.log().flush_to(tail).is_stable() {
                 return Ok(());
             }
             self.engine.collect(usize::MAX);

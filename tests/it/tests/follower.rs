@@ -1,63 +1,9 @@
 //! Two servers and one log: what is committed on the first is read on the second, whoever dies meanwhile.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
-
 use mote_it::TestServer;
 use mote_it::clients::{psql, psql_as, psql_strict};
+use mote_it::nodes::{await_replay, await_value, compare, follow, place, promoted_address, value};
 use mote_it::server::TemporaryDirectory;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-fn value(server: &TestServer, sql: &str) -> String {
-    psql_strict(server, sql).good().trim_end().to_string()
-}
-
-/// A server that follows, in a directory of its own.
-fn follow(primary: &TestServer, data: &TemporaryDirectory, name: &str) -> TestServer {
-    follow_url(&primary.url(), data, name).unwrap_or_else(|said| panic!("no follower: {said}"))
-}
-
-fn follow_url(url: &str, data: &TemporaryDirectory, name: &str) -> Result<TestServer, String> {
-    TestServer::open(&place(data), &["--follow", url, "--name", name])
-}
-
-fn place(data: &TemporaryDirectory) -> PathBuf {
-    data.path().join("data")
-}
-
-/// Waits until the follower shows everything that the primary has committed.
-fn await_replay(primary: &TestServer, follower: &TestServer) {
-    let flushed = value(primary, "select pg_current_wal_flush_lsn()");
-    await_value(
-        follower,
-        &format!("select pg_last_wal_replay_lsn() >= '{flushed}'"),
-        "t",
-    );
-}
-
-fn await_value(server: &TestServer, sql: &str, expected: &str) {
-    let since = Instant::now();
-    loop {
-        let found = psql(server, sql);
-        if found.out.trim_end() == expected {
-            return;
-        }
-        assert!(
-            since.elapsed() < TIMEOUT,
-            "{sql}: {found:?} and not {expected}\n{}",
-            server.log()
-        );
-    }
-}
-
-/// The same on both.
-fn compare(primary: &TestServer, follower: &TestServer, queries: &[&str]) {
-    await_replay(primary, follower);
-    for query in queries {
-        assert_eq!(value(follower, query), value(primary, query), "{query}");
-    }
-}
 
 #[test]
 fn everything_that_can_be_committed_arrives() {
@@ -258,22 +204,6 @@ fn a_follower_becomes_the_primary_and_the_old_one_follows_it() {
         .expect("it follows another server");
     assert!(refused.contains("follows another server"), "{refused}");
     drop(directory);
-}
-
-/// Where the server listens since it became a primary.
-fn promoted_address(server: &TestServer) -> String {
-    const LISTENING: &str = "mote: listening on ";
-    server.await_log("becomes a primary");
-    let since = Instant::now();
-    loop {
-        let log = server.log();
-        let (_, promoted) = log.split_once("becomes a primary").expect("it was said");
-        if let Some(line) = promoted.lines().find_map(|line| line.strip_prefix(LISTENING)) {
-            return line.to_string();
-        }
-        assert!(since.elapsed() < TIMEOUT, "{log}");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

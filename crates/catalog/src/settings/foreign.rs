@@ -34,7 +34,7 @@ pub(super) const RELOADED: &str = "archive_cleanup_command archive_command archi
     restart_after_crash restore_command ssl ssl_ca_file ssl_cert_file ssl_ciphers ssl_crl_dir ssl_crl_file \
     ssl_dh_params_file ssl_ecdh_curve ssl_key_file ssl_max_protocol_version ssl_min_protocol_version \
     ssl_passphrase_command ssl_passphrase_command_supports_reload ssl_prefer_server_ciphers \
-    synchronous_standby_names syslog_facility syslog_ident syslog_sequence_numbers syslog_split_messages \
+    syslog_facility syslog_ident syslog_sequence_numbers syslog_split_messages \
     trace_recovery_messages vacuum_defer_cleanup_age wal_keep_size wal_receiver_create_temp_slot \
     wal_receiver_status_interval wal_receiver_timeout wal_retrieve_retry_interval wal_sync_method wal_writer_delay \
     wal_writer_flush_after";

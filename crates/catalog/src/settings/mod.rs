@@ -17,7 +17,9 @@ mod value;
 
 use std::collections::BTreeMap;
 
+use mote_common::standby_names::{NamesError, SyncNames};
 use mote_common::{SqlError, SqlResult, error::state};
+use mote_engine::Level;
 use mote_grammar::ast::IsolationLevel;
 use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
@@ -35,22 +37,13 @@ pub use value::{parse_bool, show_integer};
 pub static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
     std::sync::LazyLock::new(FormatSettings::default);
 
-/// How long an acknowledged commit has to be safe.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SynchronousCommit {
-    /// In the log buffer: may be lost with the machine, never half.
-    Off,
-    /// On this node's disk. `on`, `remote_write` and `remote_apply` mean the same while there is no standby.
-    Local,
-}
-
 /// The settings that are read for every statement, parsed.
 #[derive(Clone, Debug)]
 pub struct Effective {
     pub statement_timeout_ms: u64,
     pub lock_timeout_ms: u64,
     pub idle_in_transaction_timeout_ms: u64,
-    pub synchronous_commit: SynchronousCommit,
+    pub synchronous_commit: Level,
     pub work_mem_bytes: usize,
     pub search_path: Vec<String>,
     /// Views of users may not be read.
@@ -338,6 +331,9 @@ impl Settings {
             let current = (self.effective.format.date_style, self.effective.format.date_order);
             return date_style::canonical(value, current, &self.defaults[index]);
         }
+        if setting.name == "synchronous_standby_names" {
+            check_standby_names(value)?;
+        }
         value::canonical(setting, name, value)
     }
 
@@ -586,6 +582,23 @@ fn check_custom_name(name: &str) -> SqlResult<()> {
     .detail("Custom parameter names must be two or more simple identifiers separated by dots."))
 }
 
+/// Whom commits wait for is said in a grammar of its own.
+fn check_standby_names(text: &str) -> SqlResult<()> {
+    let refusal = match SyncNames::parse(text) {
+        Ok(_) => return Ok(()),
+        Err(NamesError::Grammar(detail)) => SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("invalid value for parameter \"synchronous_standby_names\": \"{text}\""),
+        )
+        .detail(detail),
+        Err(NamesError::Count(count)) => SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("number of synchronous standbys ({count}) must be greater than zero"),
+        ),
+    };
+    Err(refusal)
+}
+
 /// Refuses what no session may change.
 fn check_context(setting: &Setting, starting: bool) -> SqlResult<()> {
     let when = match setting.context {
@@ -699,8 +712,11 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         lock_timeout_ms: milliseconds("lock_timeout"),
         idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),
         synchronous_commit: match get("synchronous_commit") {
-            "off" => SynchronousCommit::Off,
-            _ => SynchronousCommit::Local,
+            "off" => Level::Off,
+            "local" => Level::Local,
+            "remote_write" => Level::RemoteWrite,
+            "remote_apply" => Level::RemoteApply,
+            _ => Level::On,
         },
         work_mem_bytes: value::integer(get("work_mem"), "kB").unwrap_or(4096).max(64) as usize * 1024,
         search_path: parse_name_list(get("search_path")),

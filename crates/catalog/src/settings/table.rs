@@ -495,6 +495,16 @@ const OBEYED: &[Setting] = &[
         LOG,
         "What an acknowledged commit has survived.",
     )),
+    Setting {
+        context: Context::Reload,
+        ..user(
+            "synchronous_standby_names",
+            Kind::String,
+            "",
+            "Replication / Primary Server",
+            "Followers that commits wait for.",
+        )
+    },
     user(
         "synchronize_seqscans",
         Kind::Bool,

@@ -186,6 +186,7 @@ pub fn make_empty_directory(directory: &Path) -> Result<bool, String> {
 /// --follow` begins with. Answers where the copied log ends.
 pub(super) fn clone_into(target: &Target, directory: &Path) -> Result<Lsn, String> {
     let mut server = Server::connect(target)?;
+    server.to_the_last = false;
     let manifest = server.start()?;
     let disk = real::disk(directory);
     let mut sink = DirectorySink::create(&*disk)
@@ -286,6 +287,9 @@ fn statements() -> StatementSet {
 /// A session with a running server.
 struct Server {
     session: Session,
+    /// What was committed when the copy ends belongs to it. A follower's copy ends with what is stable: it gets the rest as
+    /// log, and commits may wait for this very follower.
+    to_the_last: bool,
 }
 
 impl Server {
@@ -298,7 +302,10 @@ impl Server {
             };
             format!("{target}: {error}{hint}")
         })?;
-        Ok(Server { session })
+        Ok(Server {
+            session,
+            to_the_last: true,
+        })
     }
 
     fn run(&mut self, statement: StatementId) -> Result<(), String> {
@@ -336,7 +343,9 @@ impl BackupSource for Server {
     }
 
     fn log_end(&mut self) -> Result<Lsn, BackupError> {
-        self.run(SWITCH).map_err(BackupError::Refused)?;
+        if self.to_the_last {
+            self.run(SWITCH).map_err(BackupError::Refused)?;
+        }
         self.session.send(FLUSHED, |bind| bind);
         let bytes = value(&mut self.session).map_err(refused)?;
         let lsn: [u8; 8] = bytes

@@ -23,10 +23,12 @@ pub struct Primary {
 
 impl Primary {
     pub fn new(url: &str, name: Option<String>) -> Result<Primary, String> {
-        let target = Target::parse(url).map_err(|error| format!("--follow {url}: {error}"))?;
+        let mut target = Target::parse(url).map_err(|error| format!("--follow {url}: {error}"))?;
         if !matches!(target.host, Host::Name(_)) {
             return Err("--follow needs a host and a port, not a socket's directory".into());
         }
+        // What a follower is told of objects must not wait until followers have it: then none could come.
+        target.settings.push(("synchronous_commit", "local".into()));
         Ok(Primary { target, name })
     }
 

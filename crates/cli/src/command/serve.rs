@@ -48,7 +48,7 @@ enum Auth {
 /// Run a server on a data directory
 ///
 /// The directory is created on the first start and recovered on later ones. SIGTERM and SIGINT
-/// end all sessions and stop cleanly, SIGHUP reads certificates and rules again; after anything else the next start recovers from the log.
+/// end all sessions and stop cleanly, SIGHUP reads certificates, rules and settings again; after anything else the next start recovers from the log.
 /// Clients are PostgreSQL's.
 ///
 /// Examples:
@@ -191,6 +191,13 @@ pub struct ServeArguments {
     /// Name of this server among those that follow the same one [default: one drawn for the directory]
     #[arg(long, value_name = "NAME", requires = "follow", value_parser = parse_name)]
     name: Option<String>,
+
+    /// Which servers that follow this one commits wait for: 'FIRST n (a, b)', 'ANY n (a, b)', 'a, b', '*'
+    ///
+    /// As PostgreSQL's setting of this name. What is given here holds for the life of the process; without it ALTER SYSTEM
+    /// sets the list, and SIGHUP or pg_reload_conf() puts it into force. An empty list: commits wait for nobody.
+    #[arg(long, value_name = "LIST", value_parser = parse_synchronous)]
+    synchronous_standby_names: Option<String>,
 
     /// Log kept for a server that follows this one and is away; beyond that it must be copied anew
     #[arg(long, value_name = "SIZE", default_value = "16GB", value_parser = |text: &str| parse_bytes_from(text, 4))]
@@ -340,6 +347,11 @@ fn without_following(arguments: impl Iterator<Item = OsString>) -> Vec<OsString>
     kept
 }
 
+fn parse_synchronous(text: &str) -> Result<String, String> {
+    mote_server::replication::synchronous::parse(text)?;
+    Ok(text.into())
+}
+
 fn parse_name(text: &str) -> Result<String, String> {
     match text.len() {
         1..=NAME_BYTES_MAX => Ok(text.into()),
@@ -447,6 +459,7 @@ fn server_config(arguments: &ServeArguments, engine: &EngineConfig) -> Result<Se
         capacity: capacity(arguments, engine)?,
         authentication_timeout: arguments.authentication_timeout,
         slot_log_bytes_max: arguments.max_slot_log,
+        synchronous_standby_names: arguments.synchronous_standby_names.clone(),
     })
 }
 

@@ -46,7 +46,7 @@ impl BackupSource for Local {
     }
 
     fn log_end(&mut self) -> Result<Lsn, BackupError> {
-        assert!(self.log.flush_to(self.log.tail()));
+        assert!(self.log.flush_to(self.log.tail()).is_stable());
         Ok(self.log.stable())
     }
 }

@@ -24,7 +24,7 @@ use crate::sync::{Condvar, Mutex};
 use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
 
-use crate::log::{Log, SequenceState};
+use crate::log::{FlushedTo, Log, SequenceState};
 
 mod hold;
 pub mod image;
@@ -105,6 +105,8 @@ pub enum CheckpointOutcome {
     Imaged {
         bytes: u64,
     },
+    /// The quorum lacks log that the round's end would tell of: to be tried again.
+    Waits,
     /// The round's images count. Log below `log_start` is gone.
     Finished {
         covered: Lsn,
@@ -136,6 +138,8 @@ pub struct CheckpointReport {
     pub live_bytes: u64,
     pub covered: Lsn,
     pub log_start: Lsn,
+    /// The last step ended because a quorum lacks log that a manifest would tell of.
+    pub waits_for_quorum: bool,
 }
 
 pub struct Checkpointer {
@@ -184,28 +188,56 @@ impl Checkpointer {
         if let Err(error) = &result {
             state.give_up(error);
         }
-        *self.report.lock() = state.report();
+        let mut report = state.report();
+        report.waits_for_quorum = matches!(result, Ok(CheckpointOutcome::Waits));
+        *self.report.lock() = report;
         result
     }
 
     /// CHECKPOINT: a whole round that begins after the call, as fast as the disk takes it.
     pub fn run(&self) -> io::Result<()> {
+        self.run_unless(|| false)
+    }
+
+    /// The same, unless `given_up`: it can wait for a quorum for ever.
+    pub fn run_unless(&self, given_up: impl Fn() -> bool) -> io::Result<()> {
+        let over = || given_up() || self.quit.load(Acquire);
         // A round that is under way began before the call: finish it first.
         while self.state.lock().in_round() {
-            if self.step_with(self.config.threads)? == CheckpointOutcome::Stopped {
+            let outcome = self.step_with(self.config.threads)?;
+            if outcome == CheckpointOutcome::Stopped || over() {
                 return Err(stopped());
             }
         }
-        if !self.log.flush_to(self.log.tail()) {
-            return Err(stopped());
+        let tail = self.log.tail();
+        while self.await_stable(tail) != FlushedTo::Stable {
+            self.report.lock().waits_for_quorum = true;
+            if self.log.is_stopped() || over() {
+                return Err(stopped());
+            }
         }
         loop {
             match self.step_with(self.config.threads)? {
                 CheckpointOutcome::Finished { .. } | CheckpointOutcome::Idle => return Ok(()),
                 CheckpointOutcome::Stopped => return Err(stopped()),
-                CheckpointOutcome::Started { .. } | CheckpointOutcome::Imaged { .. } => {}
+                _ if over() => return Err(stopped()),
+                CheckpointOutcome::Started { .. }
+                | CheckpointOutcome::Imaged { .. }
+                | CheckpointOutcome::Waits => {}
             }
         }
+    }
+
+    /// Flushes up to `lsn`, and waits a while for a quorum to have it. Not for a worker.
+    fn await_stable(&self, lsn: Lsn) -> FlushedTo {
+        const LOOKS: u32 = 100;
+        for _ in 0..LOOKS {
+            match self.log.flush_to(lsn) {
+                FlushedTo::NotAgreed => std::thread::sleep(Duration::from_millis(1)),
+                other => return other,
+            }
+        }
+        FlushedTo::NotAgreed
     }
 
     pub fn report(&self) -> CheckpointReport {
@@ -244,6 +276,7 @@ impl Checkpointer {
                 Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / self.config.bytes_per_s.max(1))
             }
             Ok(CheckpointOutcome::Idle | CheckpointOutcome::Stopped) => Duration::from_secs(1),
+            Ok(CheckpointOutcome::Waits) => Duration::from_millis(100),
             Ok(CheckpointOutcome::Started { .. } | CheckpointOutcome::Finished { .. }) => Duration::ZERO,
             Err(error) => {
                 eprintln!("mote: checkpoint given up, will be tried again: {error}");

@@ -13,6 +13,8 @@ use std::sync::{Arc, Weak};
 use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
 
+use crate::log::FlushedTo;
+
 use super::image::{
     IMAGE_DIRECTORY, IMAGE_FILE_HEADER_BYTES, ImageBuilder, ImageFile, image_path, parse_image_name,
 };
@@ -144,7 +146,10 @@ impl Checkpointer {
             let batch: Vec<Pending> = round.pending.drain(..batch.min(round.pending.len())).collect();
             let bytes = self.images(state, &batch, threads)?;
             if state.unlisted_bytes >= self.config.manifest_bytes {
-                self.list(state)?;
+                // Not agreed yet: all of it stays to be listed, and the next step tries again.
+                if self.list(state)? == FlushedTo::Stopped {
+                    return Ok(CheckpointOutcome::Stopped);
+                }
             }
             return Ok(CheckpointOutcome::Imaged { bytes });
         }
@@ -157,8 +162,10 @@ impl Checkpointer {
                 return Ok(CheckpointOutcome::Imaged { bytes: 0 });
             }
         }
-        if !self.list(state)? {
-            return Ok(CheckpointOutcome::Stopped);
+        match self.list(state)? {
+            FlushedTo::Stable => {}
+            FlushedTo::NotAgreed => return Ok(CheckpointOutcome::Waits),
+            FlushedTo::Stopped => return Ok(CheckpointOutcome::Stopped),
         }
         state.close_files();
         state.round = None;
@@ -337,8 +344,9 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Writes a manifest with the images so far, then lets go of log and files. False: the log has stopped.
-    fn list(&self, state: &mut State) -> io::Result<bool> {
+    /// Writes a manifest with the images so far, then lets go of log and files; unless what it tells of is not stable yet:
+    /// then everything is read again at the next call.
+    fn list(&self, state: &mut State) -> io::Result<FlushedTo> {
         for file in state.lanes.iter_mut().filter_map(|lane| lane.file.as_mut()) {
             file.sync()?;
         }
@@ -348,8 +356,9 @@ impl Checkpointer {
         state.next.sequences = self.source.sequences();
         state.next.counters = self.source.counters();
         // A table that is gone and a sequence that moved may be so by commits that are not stable yet.
-        if !self.log.flush_to(self.log.tail()) {
-            return Ok(false);
+        match self.await_stable(self.log.tail()) {
+            FlushedTo::Stable => {}
+            other => return Ok(other),
         }
         state.next.images.retain(|key, _| live.contains(&key.table));
         let round = state
@@ -375,7 +384,7 @@ impl Checkpointer {
         state.report.live_bytes = state.written.images.values().map(|image| image.bytes).sum();
         self.log.release_below(state.written.log_start)?;
         self.remove_dead_files(state)?;
-        Ok(true)
+        Ok(FlushedTo::Stable)
     }
 
     fn remove_dead_files(&self, state: &mut State) -> io::Result<()> {

@@ -74,7 +74,7 @@ fn threads_share_a_round_and_its_figures_tell() {
     let source = Arc::new(life.toy.clone());
     let checkpointer = Checkpointer::new(&world, &life.log, source, manifest_of(&world), config);
     assert!(!checkpointer.report().running);
-    assert!(life.log.flush_to(life.log.tail()));
+    assert!(life.log.flush_to(life.log.tail()).is_stable());
     let started = checkpointer.step_with(3).expect("alive");
     assert_eq!(started, CheckpointOutcome::Started { segments: 101 });
     checkpointer.step_with(3).expect("written");
@@ -103,7 +103,7 @@ fn the_background_keeps_to_its_share_of_the_disk() {
     for segment in 0..20 {
         set(&life, TABLE, RowId::new(segment, 0), Some(row.clone()));
     }
-    assert!(life.log.flush_to(life.log.tail()));
+    assert!(life.log.flush_to(life.log.tail()).is_stable());
     let config = CheckpointConfig {
         bytes_per_s: 1_000_000,
         ..crate::recovery::toy::checkpoint_config()
@@ -171,7 +171,7 @@ fn a_failed_checkpoint_changes_nothing_and_is_repeated() {
         set(&life, TABLE, RowId::new(segment, 0), Some(vec![1; 10_000]));
     }
     while life.log.prepare_step() {}
-    life.log.flush_to(life.log.tail());
+    assert!(life.log.flush_to(life.log.tail()).is_stable());
     let manifest = manifest_of(&env(&disk, 1).0);
     disk.set_faults(FaultPlan {
         capacity_bytes: Some(disk.used_bytes() + 50_000),
@@ -205,7 +205,7 @@ fn the_log_is_released_while_the_background_runs() {
     create(&life, TABLE);
     for i in 0..400u32 {
         set(&life, TABLE, RowId::new(i % 5, 0), Some(vec![i as u8; 5_000]));
-        life.log.flush_to(life.log.tail());
+        assert!(life.log.flush_to(life.log.tail()).is_stable());
     }
     // The thread looks once a second at most; wait for it within reason.
     let started = std::time::Instant::now();

@@ -4,7 +4,7 @@
 //! ticket and gives its thread away.
 
 use super::ticket::{Ticket, Wake};
-use crate::log::{HorizonListener, Horizons};
+use crate::log::{HorizonListener, Horizons, Moved};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl RoomQueue {
 }
 
 impl HorizonListener for RoomQueue {
-    fn horizon_moved(&self, _: Horizons) {
+    fn horizon_moved(&self, _: Horizons, _: Moved) {
         self.wake_all();
     }
 }

@@ -17,7 +17,7 @@ use mote_common::Lsn;
 use mote_common::env::File;
 
 use super::frame::{BLOCK_BYTES, FRAME_HEADER_BYTES, FrameKind, pad_bytes};
-use super::{Inner, Log};
+use super::{Inner, Log, Moved};
 
 /// How long an idle flusher waits before it looks for frames nobody asked to flush, and seals.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
@@ -33,6 +33,23 @@ pub enum FlushOutcome {
     },
     /// The log has stopped: a write or a sync failed, now or earlier.
     Stopped,
+}
+
+/// What has become of a request to make a position stable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum FlushedTo {
+    Stable,
+    /// Durable here, but the quorum does not have it yet; or above the tail.
+    NotAgreed,
+    /// The log has stopped: a write or a sync failed, now or earlier.
+    Stopped,
+}
+
+impl FlushedTo {
+    pub fn is_stable(self) -> bool {
+        self == FlushedTo::Stable
+    }
 }
 
 /// Held by whoever flushes: one at a time.
@@ -208,15 +225,18 @@ impl Inner {
             return false;
         }
         let end = self.buffer.prepared();
+        if self.runs_ahead(end) {
+            return false;
+        }
         match self.segments.prepare(end, self.buffer.flushed()) {
             Ok(true) => {
                 self.buffer.set_prepared(end + self.config.segment_bytes);
-                self.call_listeners();
+                self.call_listeners(Moved::default());
                 true
             }
             Ok(false) => {
                 // No space or no descriptor: who waits for the segment is to hear of it.
-                self.call_listeners();
+                self.call_listeners(Moved::default());
                 false
             }
             Err(error) => {

@@ -169,7 +169,10 @@ fn a_quorum_holds_stable_back_and_a_seal_with_it() {
     leader.log.flush_step();
     let flushed = leader.log.flushed();
     assert_eq!(leader.log.stable(), start);
-    assert!(!leader.log.flush_to(flushed), "the quorum does not have it");
+    assert!(
+        !leader.log.flush_to(flushed).is_stable(),
+        "the quorum does not have it"
+    );
     assert_eq!(leader.log.seal_step(), FlushOutcome::Idle);
     leader.commit(100);
     leader.log.flush_step();

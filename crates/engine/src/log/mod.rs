@@ -50,9 +50,9 @@ mod tests;
 pub mod varint;
 
 pub use cut::cut_log;
-pub use flush::{FlushOutcome, LogThreads};
+pub use flush::{FlushOutcome, FlushedTo, LogThreads};
 pub use frame::FrameKind;
-pub use horizon::{HorizonListener, Horizons};
+pub use horizon::{Agreed, Awaited, HorizonListener, Horizons, LEVELS, Level, Moved};
 pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};
 pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
@@ -83,6 +83,8 @@ pub struct LogConfig {
     pub writers_max: usize,
     /// Log that is kept because of one open transaction. One that needs more can only roll back.
     pub kept_bytes_max: u64,
+    /// Log beyond what the quorum has, where commits wait for one: no further segment is prepared above that.
+    pub unagreed_bytes_max: u64,
 }
 
 impl Default for LogConfig {
@@ -93,6 +95,7 @@ impl Default for LogConfig {
             segments_ahead: 1,
             writers_max: LOG_WRITERS_MAX,
             kept_bytes_max: 16 << 30,
+            unagreed_bytes_max: 1 << 30,
         }
     }
 }
@@ -148,6 +151,9 @@ struct Inner {
     /// Durable here; and on the quorum, `u64::MAX` without one. `horizon` makes `stable` of the two.
     local: AtomicU64,
     agreed: AtomicU64,
+    /// What the quorum has received, and shows to its readers; as `agreed`.
+    received: AtomicU64,
+    applied: AtomicU64,
     /// Highest timestamp acknowledged at a level weaker than stable.
     weakly_acked: AtomicU64,
     listeners: RwLock<Vec<Arc<dyn HorizonListener>>>,
@@ -246,21 +252,22 @@ impl Log {
         self.inner.prepare_step()
     }
 
-    /// Flushes until `lsn` is stable. False: the log has stopped, or the quorum does not have it yet.
-    pub fn flush_to(&self, lsn: Lsn) -> bool {
+    /// Flushes until `lsn` is stable, as far as that is this node's to do.
+    pub fn flush_to(&self, lsn: Lsn) -> FlushedTo {
         while self.durable() < lsn {
             match self.flush_step() {
                 FlushOutcome::Flushed { .. } => {}
-                // Idle: `lsn` lies above the tail, where nothing was promised.
-                FlushOutcome::Idle => return self.durable() >= lsn,
-                FlushOutcome::Stopped => return false,
+                // Idle: the quorum lacks it, or `lsn` lies above the tail, where nothing was promised.
+                FlushOutcome::Idle if self.durable() < lsn => return FlushedTo::NotAgreed,
+                FlushOutcome::Idle => {}
+                FlushOutcome::Stopped => return FlushedTo::Stopped,
             }
         }
-        true
+        FlushedTo::Stable
     }
 
     pub fn flush_and_seal(&self) {
-        if self.flush_to(self.tail()) {
+        if self.flush_to(self.tail()) == FlushedTo::Stable {
             self.seal_step();
         }
     }
@@ -281,6 +288,22 @@ impl Log {
     /// The quorum has everything below: for a log that was opened to wait for it.
     pub fn raise_agreed(&self, lsn: Lsn) {
         self.inner.raise_agreed(lsn);
+    }
+
+    /// What enough others have: commits wait for it at their level. `None`: they wait for nobody else.
+    pub fn set_agreed(&self, agreed: Option<Agreed>) {
+        self.inner.set_agreed(agreed);
+    }
+
+    /// Commits at `on` wait for others.
+    pub fn has_quorum(&self) -> bool {
+        self.inner.has_quorum()
+    }
+
+    /// How far the log is at this level. A rule for followers that begins can make it fall, from `RemoteWrite` up but for
+    /// `On`: who waits then waits for the rule.
+    pub fn reached(&self, level: Level) -> Lsn {
+        self.inner.reached(level)
     }
 
     /// From the next flush on, `tap` gets what is flushed before it is written here; `None` ends that.

@@ -125,6 +125,8 @@ impl Log {
                 stable: AtomicU64::new(position.end.0.min(agreed.0)),
                 local: AtomicU64::new(position.end.0),
                 agreed: AtomicU64::new(agreed.0),
+                received: AtomicU64::new(agreed.0),
+                applied: AtomicU64::new(agreed.0),
                 weakly_acked: AtomicU64::new(0),
                 listeners: RwLock::new(Vec::new()),
                 pins: Pins::new(position.pins),

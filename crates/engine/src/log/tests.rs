@@ -189,7 +189,7 @@ fn a_recycled_file_is_never_found_under_its_old_name() {
         while log.tail() < until {
             append(&log, &writer, FrameKind::Commit, &[7; 9000]);
         }
-        assert!(log.flush_to(log.tail()));
+        assert!(log.flush_to(log.tail()).is_stable());
         log.release_below(log.stable()).expect("files become free");
         disk.set_faults(FaultPlan {
             sync_fails_ppm: 400_000,
@@ -446,7 +446,7 @@ fn committed_rows(found: &Found) -> Vec<u64> {
 fn concurrent_writers_fill_one_log() {
     struct Heard(AtomicU64);
     impl HorizonListener for Heard {
-        fn horizon_moved(&self, horizons: Horizons) {
+        fn horizon_moved(&self, horizons: Horizons, _: super::Moved) {
             assert!(horizons.stable <= horizons.acked && horizons.acked <= horizons.tail);
             self.0.fetch_max(horizons.stable.0, Ordering::Relaxed);
         }
@@ -504,4 +504,97 @@ fn concurrent_writers_fill_one_log() {
             .windows(2)
             .all(|pair| pair[0].1.0 + FRAME_HEADER_BYTES as u64 <= pair[1].1.0)
     );
+}
+
+/// Each level follows what it waits for; a rule that begins takes nothing back that was told.
+#[test]
+fn levels_follow_the_flush_and_the_quorum() {
+    let (world, _) = env(&SimDisk::new(11), 11);
+    let log = fresh(&world);
+    let writer = log.writer();
+    let commit = || {
+        let end = append(&log, &writer, FrameKind::Commit, b"row");
+        assert!(!log.flush_to(end).is_stable() || !log.has_quorum());
+        end
+    };
+    let levels = [Level::Local, Level::RemoteWrite, Level::On, Level::RemoteApply];
+    let alone = commit();
+    assert!(levels.iter().all(|&level| log.reached(level) >= alone));
+    let told = log.stable();
+    log.set_agreed(Some(Agreed {
+        received: Lsn::ZERO,
+        flushed: Lsn::ZERO,
+        applied: Lsn::ZERO,
+    }));
+    assert_eq!(log.stable(), told);
+    let end = commit();
+    assert_eq!(log.flush_to(end), FlushedTo::NotAgreed);
+    let reached = |end: Lsn| levels.map(|level| log.reached(level) >= end);
+    assert_eq!(reached(end), [true, false, false, false]);
+    let flushed = log.flushed();
+    for (agreed, expected) in [
+        ((flushed, told, told), [true, true, false, false]),
+        ((flushed, flushed, told), [true, true, true, false]),
+        ((flushed, flushed, flushed), [true, true, true, true]),
+    ] {
+        let (received, flushed, applied) = agreed;
+        log.set_agreed(Some(Agreed {
+            received,
+            flushed,
+            applied,
+        }));
+        assert_eq!(reached(end), expected);
+    }
+    assert_eq!(log.flush_to(end), FlushedTo::Stable);
+    let end = commit();
+    assert!(log.stable() < end);
+    log.set_agreed(None);
+    assert!(levels.iter().all(|&level| log.reached(level) >= end));
+}
+
+/// Writers who wait for nobody run ahead of the quorum up to the bound, and go on when it has caught up.
+#[test]
+fn log_that_is_not_agreed_is_bounded() {
+    let (world, _) = env(&SimDisk::new(12), 12);
+    let bound = 3 * SEGMENT_BYTES;
+    let config = LogConfig {
+        unagreed_bytes_max: bound,
+        ..config()
+    };
+    let position = LogPosition::fresh(7, SEGMENT_BYTES);
+    let log = Log::open(&world, config, position, never_stops()).expect("the log opens");
+    let agree = |lsn: Lsn| {
+        log.set_agreed(Some(Agreed {
+            received: lsn,
+            flushed: lsn,
+            applied: lsn,
+        }));
+    };
+    agree(log.flushed());
+    let writer = log.writer();
+    let fill = || {
+        let payload = [1; 50_000];
+        let mut refused = 0;
+        // Twice in a row, with a flush and a look at the segments between: nothing more can be had.
+        while refused < 2 {
+            match writer.admit(payload.len()) {
+                Ok(admission) => {
+                    writer.append(admission, FrameKind::Commit, &payload, |_| {});
+                    refused = 0;
+                }
+                Err(LogError::RingFull { .. }) => {
+                    log.flush_step();
+                    while log.prepare_step() {}
+                    refused += 1;
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        log.tail()
+    };
+    let full = fill();
+    let unagreed = full.0 - log.stable().0;
+    assert!(unagreed <= bound + SEGMENT_BYTES, "{unagreed} of {bound}");
+    agree(log.flushed());
+    assert!(fill() > full, "the quorum has caught up");
 }

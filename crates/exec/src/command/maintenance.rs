@@ -1,8 +1,10 @@
 //! CHECKPOINT, LOCK TABLE.
 
-use mote_common::error::state;
+use std::sync::Arc;
+
+use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{TableLockMode, WaitPolicy};
+use mote_engine::{Engine, TableLockMode, WaitPolicy};
 use mote_grammar::ast;
 use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
@@ -64,11 +66,20 @@ pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<Comman
     // A round takes as long as the disk does: it runs beside the workers, and the session looks in from time to time.
     const LOOK_AGAIN_NS: u64 = 2_000_000;
     let engine = context.database.engine().clone();
+    // Lives as long as the command: without it the round ends, too.
+    let command = Arc::new(());
+    let given_up = Arc::downgrade(&command);
+    let rounds = engine.clone();
     let round = std::thread::Builder::new()
         .name("checkpoint-command".into())
-        .spawn(move || engine.checkpoint())
+        .spawn(move || rounds.checkpoint_unless(|| given_up.strong_count() == 0))
         .map_err(|error| failed(&error))?;
+    let mut told = false;
     while !round.is_finished() {
+        if !told && engine.checkpoint_report().waits_for_quorum {
+            told = true;
+            context.host.notice(waits_for_followers(&engine));
+        }
         let at = context.session.clock.monotonic_ns() + LOOK_AGAIN_NS;
         context.sleep_until(at)?;
     }
@@ -77,6 +88,19 @@ pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<Comman
         Err(_) => return Err(SqlError::internal("the checkpoint ended in a panic")),
     }
     Ok(CommandTag::Word("CHECKPOINT"))
+}
+
+/// Why a checkpoint does not end: what it writes must not tell of commits that could still be undone.
+fn waits_for_followers(engine: &Engine) -> SqlError {
+    let (flushed, stable) = (engine.log().flushed(), engine.log().stable());
+    SqlError::new(
+        state::SUCCESSFUL_COMPLETION,
+        "CHECKPOINT waits for synchronous followers",
+    )
+    .severity(Severity::Notice)
+    .detail(format!(
+        "The log is durable here up to {flushed}, and on as many followers as synchronous_standby_names asks for up to {stable}."
+    ))
 }
 
 fn failed(error: &std::io::Error) -> SqlError {

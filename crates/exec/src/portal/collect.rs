@@ -121,8 +121,8 @@ impl Host for Collect<'_> {
         self.host.empty_query();
     }
 
-    fn gate(&mut self, lsn: mote_common::Lsn) {
-        self.host.gate(lsn);
+    fn gate(&mut self, until: mote_engine::Awaited) {
+        self.host.gate(until);
     }
 
     fn notice(&mut self, notice: SqlError) {

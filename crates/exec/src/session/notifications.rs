@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::CommitReceipt;
+use mote_engine::{Awaited, CommitReceipt, Level};
 
 use super::Session;
 use mote_catalog::database::Database;
 use mote_catalog::host::Host;
 use mote_catalog::notifications::{Announced, Batch};
-use mote_catalog::settings::SynchronousCommit;
 use mote_executor::context::notifications::Interest;
 
 /// What a session has told the hub before its commit.
@@ -76,8 +75,8 @@ impl Session {
         let commit_ts = receipt.and_then(|receipt| receipt.commit_ts);
         let at = commit_ts.unwrap_or_else(|| Lsn(self.database.engine().horizons().tail.0 + 1));
         let gate = match self.state.settings.effective.synchronous_commit {
-            SynchronousCommit::Off => Lsn::ZERO,
-            _ => seen,
+            Level::Off => Awaited::NOTHING,
+            level => Awaited { level, lsn: seen },
         };
         let batch = Batch {
             database: self.state.catalog.database,

@@ -5,7 +5,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{FinishError, PrepareError, PreparedInfo};
+use mote_engine::{Awaited, FinishError, Level, PrepareError, PreparedInfo};
 
 use super::Session;
 use super::block::BlockState;
@@ -167,10 +167,11 @@ impl Session {
         Ok(())
     }
 
-    /// Holds replies back until `until` is on disk, also where commits need not be.
+    /// Holds replies back until `until` is on disk, the quorum's too, also where commits need not be.
     fn gate_durable(&mut self, until: Lsn, host: &mut dyn Host) {
         self.seen = self.seen.max(until);
-        host.gate(until);
+        let level = self.state.settings.effective.synchronous_commit.max(Level::On);
+        host.gate(Awaited { level, lsn: until });
     }
 }
 

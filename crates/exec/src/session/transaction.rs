@@ -2,7 +2,9 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable, Ticket, WriteError};
+use mote_engine::{
+    Awaited, BeginOptions, CommitError, CommitReceipt, Level, LogUnavailable, Ticket, WriteError,
+};
 use mote_grammar::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::Session;
@@ -10,7 +12,7 @@ use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
 use crate::command;
 use mote_catalog::host::{Host, snapshot_too_old};
-use mote_catalog::settings::{Characteristics, SynchronousCommit};
+use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
@@ -484,16 +486,14 @@ impl Session {
         self.seen = self.seen.max(until);
         self.known = self.known.max(receipt.known);
         match self.state.settings.effective.synchronous_commit {
-            SynchronousCommit::Local => {
-                if until > Lsn::ZERO {
-                    host.gate(until);
-                }
-            }
-            SynchronousCommit::Off => {
-                if until > Lsn::ZERO {
-                    self.database.engine().raise_acked(until);
-                }
-            }
+            _ if until == Lsn::ZERO => {}
+            Level::Off => self.database.engine().raise_acked(until),
+            // Who wrote nothing waits for nobody's readers.
+            Level::RemoteApply if receipt.commit_ts.is_none() => host.gate(Awaited {
+                level: Level::On,
+                lsn: until,
+            }),
+            level => host.gate(Awaited { level, lsn: until }),
         }
     }
 

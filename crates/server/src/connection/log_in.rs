@@ -9,6 +9,7 @@ use mote_catalog::host::terminated;
 use mote_catalog::settings::show_integer;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
+use mote_engine::Awaited;
 use mote_exec::session::{Session, SessionIdentity};
 
 use super::Connection;
@@ -16,6 +17,7 @@ use crate::half_open::Pass;
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{self, Fields, protocol_violation};
 use crate::registry::too_many;
+use crate::replication::synchronous;
 use crate::start_up::{StartUp, switches};
 use crate::suspension::{Reason, Suspend, suspend};
 use crate::tls::Channel;
@@ -80,7 +82,7 @@ impl Connection {
             yielder,
             Suspend {
                 reason,
-                gate: None,
+                gate: Awaited::NOTHING,
                 deadline_ns: None,
             },
         );
@@ -212,6 +214,9 @@ impl Connection {
         ];
         for (name, value) in facts {
             session.state.settings.set_fact(name, &value);
+        }
+        if let Some(names) = &shared.config.synchronous_standby_names {
+            session.state.settings.set_fact(synchronous::NAME, names);
         }
         for warning in session.take_warnings() {
             self.wire

@@ -3,11 +3,11 @@
 //! A worker that is about to sleep raises `sleeping`; whoever leaves something for it lowers the flag and, only if it
 //! was up, pays for the system call that wakes it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mote_catalog::database::Database;
-use mote_engine::{HorizonListener, Horizons};
+use mote_engine::{HorizonListener, Horizons, Moved};
 use parking_lot::Mutex;
 
 use super::fiber::Ran;
@@ -31,8 +31,8 @@ pub struct Inbox {
     messages: Mutex<Vec<Message>>,
     closed: AtomicBool,
     sleeping: AtomicBool,
-    /// Replies are held back on this worker: it wants to hear of the horizon.
-    pub gated: AtomicBool,
+    /// A bit for each level at which replies are held back on this worker: it wants to hear when the log gets there.
+    pub gated: AtomicU8,
     poll: mio::Waker,
     /// Connections of this worker, for placement.
     pub connections: AtomicUsize,
@@ -44,7 +44,7 @@ impl Inbox {
             messages: Mutex::new(Vec::new()),
             closed: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
-            gated: AtomicBool::new(false),
+            gated: AtomicU8::new(0),
             poll,
             connections: AtomicUsize::new(0),
         }
@@ -107,7 +107,7 @@ impl Resume for Inbox {
     }
 }
 
-/// Called by the flusher: wakes the workers that hold replies back.
+/// Called by the flusher, and where followers report: wakes the workers that hold replies back.
 pub struct HorizonWaker {
     pub workers: Vec<Arc<Inbox>>,
     /// Weak: the database holds its listeners.
@@ -117,16 +117,18 @@ pub struct HorizonWaker {
 }
 
 impl HorizonListener for HorizonWaker {
-    fn horizon_moved(&self, _: Horizons) {
-        // Workers let go of what idle sessions keep of dropped tables (`Worker::follow_catalog`). Relaxed: nothing but the
-        // flusher calls this, and a change that is missed now is seen when the log is next flushed.
-        let database = self.database.upgrade();
-        let generation = database.map_or(0, |database| database.catalog().generation_seen());
+    fn horizon_moved(&self, _: Horizons, moved: Moved) {
+        // Workers let go of what idle sessions keep of dropped tables (`Worker::follow_catalog`). Relaxed: a change
+        // that is missed now is seen when the log is next flushed.
+        let Some(database) = self.database.upgrade() else {
+            return;
+        };
+        let generation = database.catalog().generation_seen();
         let changed = self.generation.swap(generation, Ordering::Relaxed) != generation;
         for inbox in &self.workers {
             // A worker raises `gated` before it looks at the horizon for the last time (SeqCst on both sides), so
             // that a horizon that moved in between is either seen there or announced here.
-            if inbox.gated.load(Ordering::SeqCst) || changed {
+            if inbox.gated.load(Ordering::SeqCst) & moved.bits() != 0 || changed {
                 inbox.rouse();
             }
         }

@@ -4,6 +4,7 @@
 //! As many threads as there are loops take turns, a slice each. A thread that does not come back from a call is replaced
 //! by another one (`crew`).
 
+use mote_engine::Awaited;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ impl Long {
     fn go_home(self) {
         let suspend = Suspend {
             reason: Reason::End,
-            gate: None,
+            gate: Awaited::NOTHING,
             deadline_ns: None,
         };
         let ran = Ran::Suspended(self.fiber, suspend);

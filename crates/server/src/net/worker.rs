@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
 use mio::{Events, Interest, Poll, Token};
-use mote_common::Lsn;
+use mote_engine::Awaited;
+use mote_replication::gate::Gate;
 
 use super::fiber;
 use super::fiber::{Fiber, Ran};
@@ -87,8 +88,10 @@ pub struct Worker {
     slots: Vec<Slot>,
     free: Vec<usize>,
     stacks: Vec<DefaultStack>,
-    /// Replies held back, roughly in the order of their horizons.
-    gated: VecDeque<(Lsn, Place)>,
+    /// Replies held back.
+    gated: Gate<Place>,
+    /// To send now.
+    released: Vec<Place>,
     timers: BinaryHeap<Reverse<(u64, usize, u64)>>,
     /// Used up a slice, a few of them at most.
     background: VecDeque<Place>,
@@ -113,7 +116,8 @@ impl Worker {
             slots: Vec::new(),
             free: Vec::new(),
             stacks: Vec::new(),
-            gated: VecDeque::new(),
+            gated: Gate::default(),
+            released: Vec::new(),
             timers: BinaryHeap::new(),
             background: VecDeque::new(),
             stop_at_ns: None,
@@ -212,11 +216,7 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         // After announcing sleep: a horizon that moved before is seen here, one that moves later rouses us.
-        if self
-            .gated
-            .front()
-            .is_some_and(|(gate, _)| *gate <= self.shared.stable())
-        {
+        if self.gated.is_due(|level| self.shared.reached(level)) {
             self.inbox.awake();
             return Some(Duration::ZERO);
         }
@@ -361,12 +361,12 @@ impl Worker {
         }
     }
 
-    fn await_events(&mut self, place: Place, gate: Option<Lsn>, deadline_ns: Option<u64>) {
-        if let Some(gate) = gate {
+    fn await_events(&mut self, place: Place, gate: Awaited, deadline_ns: Option<u64>) {
+        if !gate.is_nothing() {
             let slot = &mut self.slots[place.slot];
             if !slot.gated {
                 slot.gated = true;
-                self.gated.push_back((gate, place));
+                self.gated.hold(gate.level, gate.lsn, place);
             }
         }
         if let Some(deadline) = deadline_ns {
@@ -386,15 +386,10 @@ impl Worker {
 
     /// Lets the replies go whose horizon has come.
     fn release_replies(&mut self) {
-        if self.gated.is_empty() {
-            return;
-        }
-        let stable = self.shared.stable();
-        while let Some(&(gate, place)) = self.gated.front() {
-            if gate > stable {
-                break;
-            }
-            self.gated.pop_front();
+        let (shared, mut released) = (self.shared.clone(), std::mem::take(&mut self.released));
+        self.gated
+            .release_reached(|level| shared.reached(level), |place| released.push(place));
+        for place in released.drain(..) {
             let Some(slot) = self.slots.get_mut(place.slot) else {
                 continue;
             };
@@ -414,11 +409,12 @@ impl Worker {
                 }
             }
         }
+        self.released = released;
     }
 
-    /// Tells the flusher whether this worker waits for it. SeqCst: see `HorizonWaker`.
+    /// Tells the flusher what this worker waits for. SeqCst: see `HorizonWaker`.
     fn note_gates(&self) {
-        let waiting = !self.gated.is_empty();
+        let waiting = self.gated.awaited();
         if self.inbox.gated.load(Ordering::Relaxed) != waiting {
             self.inbox.gated.store(waiting, Ordering::SeqCst);
         }

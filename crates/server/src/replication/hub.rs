@@ -19,13 +19,14 @@ use mote_common::Lsn;
 use mote_common::env::Clock;
 use mote_common::env::net::real::adopt;
 use mote_engine::log::range::LogRanges;
-use mote_engine::log::{LogHold, LogTap};
-use mote_engine::{Engine, HorizonListener, Horizons};
+use mote_engine::log::{Agreed, LogHold, LogTap};
+use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
 use mote_replication::history::History;
 use mote_replication::message::{Hello, Message};
+use mote_replication::names::SyncNames;
 use mote_replication::node;
 use mote_replication::primary::{Primary, PrimaryConfig};
-use mote_replication::quorum::Quorum;
+use mote_replication::quorum::{Quorum, Rule, SyncState};
 use mote_replication::slots::Slots;
 use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
@@ -45,6 +46,8 @@ pub struct Hub {
     history: History,
     arrivals: Mutex<Vec<TcpStream>>,
     facts: Mutex<(Vec<FollowerFacts>, Vec<SlotFacts>)>,
+    /// Whom commits wait for; taken over by the next step.
+    rule: Mutex<Option<Option<SyncNames>>>,
     /// With none, a flush wakes nobody.
     streams: AtomicUsize,
     quit: AtomicBool,
@@ -60,8 +63,13 @@ pub struct HubThread {
 }
 
 impl HubThread {
-    /// Begins to serve followers. `kept_bytes_max`: log that is kept for one which is away.
-    pub fn start(database: &Arc<Database>, kept_bytes_max: u64) -> io::Result<HubThread> {
+    /// Begins to serve followers. `kept_bytes_max`: log that is kept for one which is away; `synchronous`: whom commits wait
+    /// for from now on. What was recovered counts, as in PostgreSQL, whoever has it.
+    pub fn start(
+        database: &Arc<Database>,
+        kept_bytes_max: u64,
+        synchronous: Option<SyncNames>,
+    ) -> io::Result<HubThread> {
         let engine = database.engine().clone();
         let (log, disk) = (engine.log().clone(), engine.disk());
         let system_id = log.system_id();
@@ -89,12 +97,16 @@ impl HubThread {
             history,
             arrivals: Mutex::default(),
             facts: Mutex::default(),
+            rule: Mutex::new(None),
             streams: AtomicUsize::new(0),
             quit: AtomicBool::new(false),
             waker: mio::Waker::new(poll.registry(), WAKE)?,
             clock: engine.env().clock.clone(),
         });
         database.cluster().set_followers(hub.clone());
+        hub.wait_for(synchronous);
+        hub.take_rule(&mut hub.primary.lock());
+        log.set_agreed(agreed(&hub.primary.lock()));
         log.set_tap(Some(hub.clone()));
         engine.on_horizon(hub.clone());
         let mut run = Run {
@@ -107,6 +119,7 @@ impl HubThread {
             poll,
             pending: Vec::new(),
             told_ns: 0,
+            agreed: None,
         };
         let thread = std::thread::Builder::new()
             .name("mote-replication".into())
@@ -146,6 +159,18 @@ impl Hub {
         &self.history
     }
 
+    /// Whom commits wait for; `None`: nobody.
+    pub fn wait_for(&self, synchronous: Option<SyncNames>) {
+        *self.rule.lock() = Some(synchronous);
+        self.rouse();
+    }
+
+    fn take_rule(&self, primary: &mut Primary) {
+        if let Some(rule) = self.rule.lock().take() {
+            primary.set_rules(rule.map(Rule::Names).into_iter().collect());
+        }
+    }
+
     fn rouse(&self) {
         if let Err(error) = self.waker.wake() {
             eprintln!("mote: could not wake the thread that serves followers: {error}");
@@ -163,9 +188,10 @@ impl LogTap for Hub {
 }
 
 impl HorizonListener for Hub {
-    fn horizon_moved(&self, _: Horizons) {
-        // Relaxed: a stream that begins meanwhile is looked after by the step that begins it.
-        if self.streams.load(Ordering::Relaxed) > 0 {
+    fn horizon_moved(&self, _: Horizons, moved: Moved) {
+        // What the followers have, this thread has told itself. Relaxed: a stream that begins meanwhile is looked after by
+        // the step that begins it.
+        if moved.has(Level::Local) && self.streams.load(Ordering::Relaxed) > 0 {
             self.rouse();
         }
     }
@@ -194,6 +220,8 @@ struct Run {
     /// Who has not said hello yet, and until when he may.
     pending: Vec<(Wire, u64)>,
     told_ns: u64,
+    /// What the log was told last.
+    agreed: Option<Agreed>,
 }
 
 impl Run {
@@ -255,7 +283,9 @@ impl Run {
         for (wire, hello) in hellos {
             primary.accept(wire, &hello, now_ns)?;
         }
+        self.hub.take_rule(&mut primary);
         primary.step(now_ns, wall_us, &mut self.ranges)?;
+        let agreed = agreed(&primary);
         self.held = primary.keep_from()?;
         self.hold.move_to(self.held);
         self.hub
@@ -263,9 +293,13 @@ impl Run {
             .store(primary.streams().count(), Ordering::Relaxed);
         if now_ns >= self.told_ns + FACTS_NS {
             self.told_ns = now_ns;
-            let facts = facts(&primary);
-            drop(primary);
-            *self.hub.facts.lock() = facts;
+            *self.hub.facts.lock() = facts(&primary);
+        }
+        // The flusher wants this for its next flush.
+        drop(primary);
+        if agreed != self.agreed {
+            self.agreed = agreed;
+            self.engine.log().set_agreed(agreed);
         }
         Ok(())
     }
@@ -280,6 +314,16 @@ fn hear_hello(wire: &mut Wire) -> io::Result<Option<Hello>> {
     }
 }
 
+/// What the log is to wait for. `None`: nobody.
+fn agreed(primary: &Primary) -> Option<Agreed> {
+    let levels = primary.levels();
+    primary.waits().then_some(Agreed {
+        received: levels.received,
+        flushed: levels.stable,
+        applied: levels.applied,
+    })
+}
+
 fn facts(primary: &Primary) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
     let followers = primary.streams().map(|stream| FollowerFacts {
         name: stream.name.to_string(),
@@ -289,6 +333,13 @@ fn facts(primary: &Primary) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
         received: stream.progress.received,
         flushed: stream.progress.flushed,
         applied: stream.progress.applied,
+        priority: stream.standing.priority as u32,
+        sync_state: match stream.standing.state {
+            SyncState::Async => "async",
+            SyncState::Potential => "potential",
+            SyncState::Sync => "sync",
+            SyncState::Quorum => "quorum",
+        },
     });
     let slots = primary.slots().iter().map(|(name, slot)| SlotFacts {
         name: name.to_string(),

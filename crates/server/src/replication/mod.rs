@@ -3,7 +3,8 @@
 //! Read in this order:
 //!  1. `command`: what a client may ask for that connects with `replication=true`.
 //!  2. `hub`: the primary's side. One thread has all streams, whatever their number.
-//!  3. `follower`: the other side. One thread takes the log, one replays it.
+//!  3. `synchronous`: whom commits wait for.
+//!  4. `follower`: the other side. One thread takes the log, one replays it.
 //!
 //! Promises: no worker and no flusher waits for a follower, or for the disk that a follower reads from. Leaves out: who
 //! decides what counts (`mote_replication`), how to connect (the caller of `follower` does).
@@ -11,3 +12,4 @@
 pub mod command;
 pub mod follower;
 pub mod hub;
+pub mod synchronous;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult, TableId};
-use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
+use mote_engine::{AdvisoryKey, Level, LockInfo, LockTag, TransactionId};
 use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric};
 
@@ -51,6 +51,15 @@ fn wait_event(tag: LockTag) -> &'static str {
     }
 }
 
+/// A commit is on this node's disk, and not yet where its session wants it to be.
+fn waits_for_followers(facts: &Facts<'_>, doing: &Doing) -> bool {
+    let (log, until) = (facts.engine.log(), doing.held_until);
+    !until.is_nothing()
+        && log.has_quorum()
+        && log.reached(until.level) < until.lsn
+        && log.reached(Level::Local) >= until.lsn
+}
+
 fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str>) -> Vec<Datum> {
     let started = doing.user != Oid::INVALID;
     let database = facts.catalog.databases.get(&doing.database);
@@ -83,6 +92,11 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
     };
     // A lock that was granted between the two looks is no longer waited for.
     let kind = event.and(kind);
+    // The session has done its part, the client still waits: as in PostgreSQL, where the session itself waits.
+    let (kind, event, state) = match waits_for_followers(facts, doing) {
+        true => (Some("IPC"), Some("SyncRep"), ActivityState::Active),
+        false => (kind, event, doing.state),
+    };
     row.extend(row![
         doing
             .client
@@ -96,7 +110,7 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
         at((doing.state_change_us != 0).then_some(doing.state_change_us)),
         kind,
         event,
-        doing.state.name(),
+        state.name(),
         NULL,
         NULL,
         NULL,

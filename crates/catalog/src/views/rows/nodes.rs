@@ -39,8 +39,8 @@ pub fn followers(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             NULL,
             NULL,
             NULL,
-            0,
-            "async",
+            follower.priority as i32,
+            follower.sync_state,
             NULL,
         ]
     });

@@ -162,14 +162,14 @@ fn it_survives_crashes_before_and_after_the_decision() {
     for commit in [true, false] {
         let f = loaded();
         let receipt = prepare_everything(&f);
-        f.engine.log().flush_to(receipt.seen);
+        assert!(f.engine.log().flush_to(receipt.seen).is_stable());
         let f = crash(f);
         expect_prepared(&f);
         f.engine.log().flush_and_seal();
         let f = crash(f);
         expect_prepared(&f);
         let decided = finish(&f.engine, "g", commit).expect("decided");
-        f.engine.log().flush_to(decided.seen);
+        assert!(f.engine.log().flush_to(decided.seen).is_stable());
         let f = crash(f);
         assert_eq!(
             f.contents(),
@@ -189,7 +189,7 @@ fn it_survives_crashes_before_and_after_the_decision() {
 fn a_decision_that_was_not_stable_is_forgotten_by_a_crash() {
     let f = loaded();
     let receipt = prepare_everything(&f);
-    f.engine.log().flush_to(receipt.seen);
+    assert!(f.engine.log().flush_to(receipt.seen).is_stable());
     finish(&f.engine, "g", true).expect("decided");
     assert_eq!(f.contents(), COMMITTED);
     let f = crash(f);
@@ -206,7 +206,7 @@ fn checkpoints_do_not_see_it_and_keep_its_log() {
         let f = crash(f);
         assert_eq!(f.engine.prepared().len(), 1);
         let decided = finish(&f.engine, "g", commit).expect("decided");
-        f.engine.log().flush_to(decided.seen);
+        assert!(f.engine.log().flush_to(decided.seen).is_stable());
         f.engine.checkpoint().expect("the disk takes it");
         f.load([(5, 50)]);
         f.engine.checkpoint().expect("the disk takes it");
@@ -262,7 +262,7 @@ fn an_old_one_is_written_again_so_that_the_log_can_go() {
             );
         }
         let decided = finish(&f.engine, "g", true).expect("decided");
-        f.engine.log().flush_to(decided.seen);
+        assert!(f.engine.log().flush_to(decided.seen).is_stable());
         let f = crash_with(f, small());
         let contents = f.contents();
         assert_eq!(contents[..2], COMMITTED[..2]);
@@ -286,7 +286,7 @@ fn shared_locks_of_several_come_back() {
     let (writer, _) = f.session(3);
     f.set(&writer, 1, 11).expect("changes no key");
     let receipt = writer.prepare("c", b"").expect("prepared");
-    f.engine.log().flush_to(receipt.seen);
+    assert!(f.engine.log().flush_to(receipt.seen).is_stable());
     let mut f = crash(f);
     for gid in ["b", "c", "a"] {
         let (other, bell) = f.session(9);
