@@ -470,15 +470,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Do a relation, and those that change with it, have as many rows as their descriptions say?
-    pub fn estimates_hold(&self, oid: Oid, rows: impl Fn(TableId) -> Option<f64>) -> bool {
-        let mut described = self
-            .touched_by(oid)
-            .into_iter()
-            .filter_map(|oid| self.relations.get(&oid));
-        described.all(|entry| entry.described.row_estimate == row_estimate(entry.described.table, &rows))
-    }
-
     /// Makes the description of a relation from its stored form. `version` marks plans made before as stale.
     pub fn describe(
         &mut self,
@@ -523,7 +514,7 @@ impl Catalog {
             .get(&relation.schema_oid)
             .map(|s| s.object.name.clone())
             .unwrap_or_default();
-        relation.row_estimate = row_estimate(relation.table, &rows);
+        relation.row_estimate = rows(relation.table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS);
         relation.children = self.children_of(oid);
         relation.referenced_by = self.references_to(oid);
         super::partitions::describe(self, &stored, &mut relation)?;
@@ -640,9 +631,4 @@ fn foreign_keys(stored: &StoredRelation) -> impl Iterator<Item = (Oid, &StoredCo
             StoredConstraintKind::ForeignKey(key) => Some((Oid(key.referenced), constraint)),
             _ => None,
         })
-}
-
-/// How many rows a table is taken to have.
-fn row_estimate(table: TableId, rows: impl Fn(TableId) -> Option<f64>) -> f64 {
-    rows(table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS)
 }

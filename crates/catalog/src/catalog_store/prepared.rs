@@ -61,7 +61,7 @@ impl PreparedChanges<'_> {
         let mut catalog = (*self.publication.base()).clone();
         apply(&mut catalog, store, engine, &self.changes)
             .expect("changes that applied to the committed state a moment ago apply to it");
-        self.publication.finish(Arc::new(catalog));
+        self.publication.finish(catalog);
         std::mem::forget(critical);
     }
 }

@@ -337,11 +337,7 @@ impl SessionCatalog {
             overlay.changes.into_iter().partition(|change| change.temporary);
         let result = match permanent.is_empty() {
             true => transaction.commit()?,
-            false => {
-                let shows_others_alike = self.temporary.schema().is_none() && temporary.is_empty();
-                let own = shows_others_alike.then(|| overlay.catalog.into_inner());
-                self.publish_changes(&permanent, own, transaction)?
-            }
+            false => self.publish_changes(&permanent, transaction)?,
         };
         if !temporary.is_empty() {
             let changes = temporary.into_iter().map(|change| match change.put {
@@ -354,11 +350,9 @@ impl SessionCatalog {
         Ok(result)
     }
 
-    /// `own` is what the transaction saw at last, where that can be shown to everybody: with the generation it stands on.
     fn publish_changes(
         &self,
         changes: &[Change],
-        own: Option<(u64, Arc<Catalog>)>,
         transaction: Transaction,
     ) -> Result<CommitReceipt, CommitError> {
         let publication = self.store.begin_publication();
@@ -366,22 +360,10 @@ impl SessionCatalog {
         let critical = AbortOnPanic(PUBLISHING);
         self.engine
             .raise_schema_horizon(receipt.commit_ts.unwrap_or_default());
-        let catalog = match own {
-            // Nobody has published since: the same changes on the same state. Rows count from the commit on, though.
-            Some((generation, view))
-                if generation == publication.generation() && estimates_hold(&view, &self.engine, changes) =>
-            {
-                view
-            }
-            _ => {
-                let mut catalog = (*publication.base()).clone();
-                // The dictionary would wait for the publication to end.
-                without(|| apply(&mut catalog, &self.store, &self.engine, changes)).expect(
-                    "changes that applied to the transaction's own view apply to the committed state",
-                );
-                Arc::new(catalog)
-            }
-        };
+        let mut catalog = (*publication.base()).clone();
+        // The dictionary would wait for the publication to end.
+        without(|| apply(&mut catalog, &self.store, &self.engine, changes))
+            .expect("changes that applied to the transaction's own view apply to the committed state");
         publication.finish(catalog);
         std::mem::forget(critical);
         Ok(receipt)
@@ -482,14 +464,6 @@ impl SessionCatalog {
             _ => schema,
         }
     }
-}
-
-/// Do the descriptions of what was changed tell the number of rows of now?
-fn estimates_hold(catalog: &Catalog, engine: &Engine, changes: &[Change]) -> bool {
-    let rows = |id| engine.table(id).map(|table| table.row_count_estimate() as f64);
-    changes
-        .iter()
-        .all(|change| catalog.estimates_hold(change.oid, rows))
 }
 
 pub(super) fn apply(

@@ -107,13 +107,8 @@ impl Publication<'_> {
         self.store.committed()
     }
 
-    /// The generation of that state.
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    pub fn finish(self, catalog: Arc<Catalog>) {
-        *self.store.committed.write() = catalog;
+    pub fn finish(self, catalog: Catalog) {
+        *self.store.committed.write() = Arc::new(catalog);
     }
 }
 
