@@ -48,7 +48,7 @@ pub enum ParallelSafety {
 /// The type of an argument or of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutineType {
-    /// RECORD where `row_of` is set. Never has a modifier, as in PostgreSQL.
+    /// Never has a modifier, as in PostgreSQL.
     pub ty: ColumnType,
     /// The row type of this relation.
     pub row_of: Option<Oid>,

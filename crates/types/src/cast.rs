@@ -3,6 +3,7 @@
 //! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
 //! by `typmod::coerce_typmod`, after the conversion of the type itself.
 
+use crate::catalog::user::is_row;
 use crate::catalog::{ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{
     self, DAY_US, civil, date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz,
@@ -70,7 +71,7 @@ pub fn can_cast(from: Oid, to: Oid) -> Option<CastContext> {
         return can_cast(from, to);
     }
     let is_value = |oid| !matches!(category_of(oid), category::PSEUDO | category::UNKNOWN);
-    if category_of(to) == category::STRING && (is_value(from) || from == oid::RECORD) {
+    if category_of(to) == category::STRING && (is_value(from) || is_row(from)) {
         return Some(CastContext::Assignment);
     }
     if category_of(from) == category::STRING && is_value(to) {
@@ -160,6 +161,8 @@ fn convert(
         | Datum::TimestampTz(_)
         | Datum::Interval(_) => convert_datetime(datum, from, to, settings),
         Datum::Jsonb(value) => convert_json(value, from, to),
+        // What binds a conversion between rows takes them apart; here only the name of the type changes.
+        Datum::Record(_) if to.oid == oid::RECORD => datum.try_clone(),
         _ => Err(cannot_cast(from, to)),
     }
 }

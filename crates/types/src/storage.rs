@@ -22,7 +22,7 @@
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
 use crate::catalog::ColumnType;
-use crate::catalog::user::is_enum;
+use crate::catalog::user::{is_composite, is_enum, row_type};
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType, blank_padded};
@@ -160,7 +160,7 @@ pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Interval(value) => encode_interval(value, out),
         Datum::Jsonb(value) => value.write_storage(out),
         Datum::Array(value) => encode_array(value, out),
-        Datum::Record(value) => encode_record(value, out),
+        Datum::Record(value) => encode_record(value, ty, out),
         Datum::Null => unreachable!("NULL is a bit of the row, not stored bytes"),
     }
 }
@@ -215,9 +215,33 @@ fn encode_array(array: &Array, out: &mut Vec<u8>) {
     }
 }
 
-fn encode_record(record: &Record, out: &mut Vec<u8>) {
-    out.extend_from_slice(&(record.fields.len() as u32).to_le_bytes());
-    for (field, ty) in record.fields.iter().zip(&record.ty.types) {
+/// What stands where an attribute has been dropped.
+const DROPPED: ColumnType = ColumnType::new(Oid::INVALID);
+
+/// Fields in the order of their attribute numbers, with a NULL of no type for each number that is left out, so that a
+/// field's place is its number for good.
+fn encode_record(record: &Record, ty: ColumnType, out: &mut Vec<u8>) {
+    // Who makes rows knows types and names of their fields, not always their numbers.
+    let described = match is_composite(ty.oid) && record.ty.numbers.is_empty() {
+        true => row_type(ty.oid).filter(|row| row.types.len() == record.fields.len()),
+        false => None,
+    };
+    let numbered = described.as_ref().unwrap_or(&record.ty);
+    let count = record
+        .fields
+        .len()
+        .checked_sub(1)
+        .map_or(0, |last| numbered.number(last));
+    out.extend_from_slice(&u32::from(count.unsigned_abs()).to_le_bytes());
+    let mut written = 0;
+    for (position, (field, ty)) in record.fields.iter().zip(&record.ty.types).enumerate() {
+        while written + 1 < numbered.number(position) {
+            out.extend_from_slice(&DROPPED.oid.0.to_le_bytes());
+            out.extend_from_slice(&DROPPED.typmod.to_le_bytes());
+            encode_delimited(&Datum::Null, DROPPED, out);
+            written += 1;
+        }
+        written += 1;
         out.extend_from_slice(&ty.oid.0.to_le_bytes());
         out.extend_from_slice(&ty.typmod.to_le_bytes());
         encode_delimited(field, *ty, out);
@@ -258,6 +282,7 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         oid::INTERVAL => decode_interval(bytes),
         oid::JSONB => Datum::Jsonb(Box::new(Json::read_storage(bytes))),
         oid::RECORD => Datum::Record(Box::new(decode_record(bytes))),
+        other if is_composite(other) => Datum::Record(Box::new(decode_composite(other, bytes))),
         other if crate::catalog::is_oid_like(other) => Datum::Oid(u32::from_le_bytes(fixed(bytes))),
         other if is_enum(other) => Datum::Enum(i64::from_le_bytes(fixed(bytes))),
         _ if ty.is_array() => Datum::Array(Box::new(decode_array(bytes))),
@@ -356,6 +381,27 @@ fn decode_record(bytes: &[u8]) -> Record {
     }
     let ty = Arc::new(RowType::anonymous(types));
     Record { ty, fields }
+}
+
+/// A row of a composite type with the attributes that the type has now: one that was added later is NULL, one that was
+/// dropped is gone. Where nobody knows the type (`mote check`) the row is as it was written.
+fn decode_composite(ty: Oid, bytes: &[u8]) -> Record {
+    let mut stored = decode_record(bytes);
+    let Some(now) = row_type(ty) else {
+        return stored;
+    };
+    let fields = now.types.iter().enumerate().map(|(position, ty)| {
+        let place = now.number(position) as usize - 1;
+        // The type of an attribute does not change while a column has values of it.
+        match stored.ty.types.get(place) {
+            Some(known) if known.oid == ty.oid => std::mem::take(&mut stored.fields[place]),
+            _ => Datum::Null,
+        }
+    });
+    Record {
+        fields: fields.collect(),
+        ty: now,
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use mote_common::Oid;
 use mote_common::error::{SqlState, state};
 use mote_types::ColumnType;
-use mote_types::catalog::user::is_user_type;
+use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
 use super::revision::Revision;
 use super::stored::{
@@ -85,7 +85,12 @@ fn uses_roles(object: &dyn Object, each: &mut dyn FnMut(Oid)) {
 fn uses_type(ty: u32, each: &mut dyn FnMut(Oid)) {
     if is_user_type(Oid(ty)) {
         let element = ColumnType::new(Oid(ty)).element();
-        each(element.map_or(Oid(ty), |element| element.oid));
+        let base = element.map_or(Oid(ty), |element| element.oid);
+        each(base);
+        if is_composite(base) {
+            // The relation, where it is the type of its rows.
+            each(number_of(base));
+        }
     }
 }
 
@@ -243,6 +248,14 @@ impl Object for StoredUserType {
         if let Some(domain) = &self.domain {
             uses_type(domain.type_oid, each);
             each(Oid(domain.of));
+        }
+        for attribute in self
+            .attributes
+            .iter()
+            .flatten()
+            .filter(|attribute| !attribute.dropped)
+        {
+            uses_type(attribute.type_oid, each);
         }
     }
 

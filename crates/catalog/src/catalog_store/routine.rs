@@ -10,7 +10,7 @@ use super::stored::{StoredRoutine, StoredType};
 /// Everything but the schema's name and the version.
 pub(super) fn describe_routine(stored: &StoredRoutine) -> Routine {
     let ty = |ty: &StoredType| RoutineType {
-        ty: ColumnType::new(Oid(ty.oid)),
+        ty: ColumnType::new(ty.type_oid()),
         row_of: ty.row_of.map(Oid),
     };
     Routine {

@@ -75,7 +75,7 @@ impl SessionCatalog {
         let generation = store.generation();
         let cached = RefCell::new((generation, store.committed()));
         let told = Cell::new(engine.schema_horizon());
-        let types = Arc::new(SessionTypes::new(store.clone()));
+        let types = Arc::new(SessionTypes::new(store.clone(), system));
         SessionCatalog {
             types,
             store,
@@ -109,14 +109,17 @@ impl SessionCatalog {
         self.types.look_in(self.database, self.effective_path());
     }
 
-    /// Tells the dictionary which types the transaction has changed.
+    /// Tells the dictionary which types and relations the transaction has changed, and which relations are temporary: rows
+    /// of a relation are a type.
     fn follow_types(&self) {
         let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
-        let mut changed = changes.filter(|change| is_user_type(change.oid)).peekable();
-        if changed.peek().is_none() {
+        let oids: Vec<Oid> = changes
+            .map(|change| change.oid)
+            .chain(self.temporary.relations())
+            .collect();
+        if oids.is_empty() {
             return self.types.set_own(None);
         }
-        let oids = changed.map(|change| change.oid).collect();
         self.types.set_own(Some((self.current(), oids)));
     }
 
@@ -346,6 +349,7 @@ impl SessionCatalog {
             });
             self.temporary.commit(changes, &self.store);
             self.forget_cached();
+            self.follow_types();
         }
         Ok(result)
     }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::AclItem;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_types::ColumnType;
+use mote_types::catalog::user::{composite_oid, is_composite, number_of};
 use serde::{Deserialize, Serialize};
 
 use super::index_texts::BoundIndex;
@@ -587,7 +589,23 @@ pub struct StoredType {
     pub row_of: Option<u32>,
 }
 
-/// A type that a user made: an enum.
+impl StoredType {
+    /// The OID of the type itself.
+    pub fn type_oid(&self) -> Oid {
+        let row = self.row_of.and_then(|relation| composite_oid(Oid(relation)));
+        row.unwrap_or(Oid(self.oid))
+    }
+
+    /// The number of the relation or composite type whose rows, or arrays of rows, have the type.
+    pub fn row_number(&self) -> Option<u32> {
+        let base = ColumnType::new(Oid(self.oid)).element();
+        let base = base.map_or(Oid(self.oid), |element| element.oid);
+        let number = is_composite(base).then(|| number_of(base).0);
+        self.row_of.or(number)
+    }
+}
+
+/// A type that a user made: an enum, a domain or a composite type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredUserType {
     pub oid: u32,
@@ -596,15 +614,30 @@ pub struct StoredUserType {
     pub owner: u32,
     /// In their order.
     pub labels: Vec<StoredLabel>,
-    /// What a domain is made of; None for an enum.
+    /// What a domain is made of; None for the other kinds.
     #[serde(default)]
     pub domain: Option<StoredDomain>,
+    /// The attributes of a composite type in the order of their numbers, dropped ones included; None for the other kinds.
+    #[serde(default)]
+    pub attributes: Option<Vec<StoredAttribute>>,
     #[serde(default)]
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
     pub comment: Option<String>,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+/// An attribute of a composite type. Rows that were written before it was dropped still have its value.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredAttribute {
+    pub name: String,
+    pub type_oid: u32,
+    pub typmod: i32,
+    #[serde(default)]
+    pub dropped: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -647,6 +680,16 @@ pub struct StoredAcl {
     pub grantor: u32,
     pub privileges: u32,
     pub grant_options: u32,
+}
+
+impl StoredUserType {
+    /// The attributes of a composite type that are there, with their numbers.
+    pub fn live_attributes(&self) -> impl Iterator<Item = (i16, &StoredAttribute)> {
+        let attributes = self.attributes.iter().flatten().zip(1..);
+        attributes
+            .filter(|(attribute, _)| !attribute.dropped)
+            .map(|(attribute, number)| (number, attribute))
+    }
 }
 
 impl From<&StoredAcl> for AclItem {

@@ -154,8 +154,17 @@ pub fn class_name(facts: &Facts<'_>, oid: Oid) -> Option<String> {
     }
     match facts.relation(oid) {
         Some(known) => Some(visible_name(facts, known.relation)),
-        None => super::relation(oid).map(|relation| visible_name(facts, &relation)),
+        None => super::relation(oid)
+            .map(|relation| visible_name(facts, &relation))
+            .or_else(|| composite_name(oid)),
     }
+}
+
+/// A composite type is a relation without rows.
+fn composite_name(oid: Oid) -> Option<String> {
+    let ty = mote_types::catalog::user::composite_oid(oid)?;
+    mote_types::catalog::user::row_type(ty)?;
+    Some(mote_types::format_type(ty, -1))
 }
 
 pub fn collation_name(oid: Oid) -> Option<&'static str> {

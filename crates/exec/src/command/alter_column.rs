@@ -12,9 +12,13 @@ use mote_grammar::ast::{
 };
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
+use mote_types::catalog::user::composite_oid;
 use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
 
-use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
+use super::{
+    composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger,
+    view,
+};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
 };
@@ -359,6 +363,9 @@ pub(super) fn set_type(
     let ty = mote_sql::resolve_type_name(type_name, &context.session.catalog)
         .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?;
     create_table::refuse_pseudo_type(name, ty)?;
+    if let Some(row) = composite_oid(mote_common::Oid(table.oid)) {
+        composite_type::refuse_holders(row, "table", &table.name, context)?;
+    }
     refuse_type_dependents(position as u16, table, context)?;
     let conversion = conversion(name, using, ty, table, context)?;
     let old = table.clone();

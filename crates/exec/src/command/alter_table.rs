@@ -9,8 +9,8 @@ use mote_grammar::ast::{
 use mote_types::ColumnType;
 
 use super::{
-    alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
-    rename, row_checks, schema, view,
+    alter_children, alter_column, attach_partition, cluster, composite_type, constraint, create_table, drop,
+    partition_index, rename, row_checks, schema, view,
 };
 use crate::utility::{Command, Issued, OwnSession};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -52,6 +52,9 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
     if let (ObjectKind::View, [command]) = (alter.kind, alter.commands.as_slice()) {
         alter_view(alter, command, context)?;
         return Ok(CommandTag::Word("ALTER VIEW"));
+    }
+    if alter.kind == ObjectKind::Type {
+        return composite_type::alter(alter, context);
     }
     if alter.kind != ObjectKind::Table {
         return Err(SqlError::unsupported("ALTER of this kind of relation"));

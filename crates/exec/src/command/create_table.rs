@@ -49,6 +49,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         }
         return Err(schema::already_exists(&create.name.name));
     }
+    schema::require_free_row_type(schema_oid, &create.name.name, context)?;
     let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
         schema_oid,

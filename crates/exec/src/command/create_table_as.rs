@@ -41,6 +41,7 @@ pub(super) fn run(
         }
         return Err(schema::already_exists(&create.name.name));
     }
+    schema::require_free_row_type(schema_oid, &create.name.name, context)?;
     let statement = ParsedStatement {
         statement: create.source.clone(),
         range: 0..text.len(),

@@ -80,6 +80,7 @@ pub(super) fn create(create: &CreateDomain, context: &mut StatementContext<'_>) 
         name: name.name.to_string(),
         owner: context.session.identity().user_oid.0,
         labels: Vec::new(),
+        attributes: None,
         domain: Some(domain),
         acl: Vec::new(),
         comment: None,

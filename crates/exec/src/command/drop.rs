@@ -11,6 +11,7 @@ use mote_grammar::ast::{
 };
 use mote_sql::catalog::CatalogView;
 
+use super::composite_type;
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -225,6 +226,8 @@ struct Dependents {
     views: Vec<(Arc<RelationEntry>, String)>,
     /// Routines that take or return rows of what is dropped.
     routines: Vec<(Arc<RoutineEntry>, String)>,
+    /// (table, position of the column, row type that it has).
+    columns: Vec<(Arc<RelationEntry>, usize, String)>,
     /// (table, position of the column, sequence that its default reads).
     defaults: Vec<(Arc<RelationEntry>, usize, String)>,
     /// (table, position of the column) that owns a sequence: the sequence depends on it, not it on the sequence.
@@ -256,6 +259,11 @@ impl Dependents {
             let known = found.views.iter().map(|(view, _)| &view.stored).chain(dropped);
             if let Some(read) = view::read_directly(&entry.stored, known) {
                 found.views.push((entry.clone(), described(read, context)));
+            }
+            if entry.stored.kind == StoredKind::Table {
+                for (position, on) in composite_type::columns_of_rows(&entry.stored, dropped) {
+                    found.columns.push((entry.clone(), position, on));
+                }
             }
             for sequence in dropped.iter().filter(|d| d.kind == StoredKind::Sequence) {
                 for (position, column) in entry.stored.columns.iter().enumerate() {
@@ -310,9 +318,19 @@ impl Dependents {
                 sequence.clone(),
             )
         });
+        let columns = self.columns.iter().map(|(entry, position, on)| {
+            let column = &entry.stored.columns[*position].name;
+            let table = described(&entry.stored, context);
+            (format!("column {column} of {table}"), on.clone())
+        });
         let routines = self.routines.iter();
         let routines = routines.map(|(entry, on)| (routine::described(entry, context), on.clone()));
-        let mut all: Vec<(String, String)> = defaults.chain(views).chain(keys).chain(routines).collect();
+        let mut all: Vec<(String, String)> = defaults
+            .chain(columns)
+            .chain(views)
+            .chain(keys)
+            .chain(routines)
+            .collect();
         all.dedup();
         all
     }
@@ -401,6 +419,8 @@ fn drop_all(
             }
         }
     }
+    let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
+    composite_type::refuse_types_of_rows(&oids, behavior, context)?;
     let dependents = Dependents::of(&dropped, context);
     let mut descriptions = below;
     descriptions.extend(dependents.descriptions(context));
@@ -422,6 +442,9 @@ fn drop_all(
         change(entry, context, |relation| {
             relation.columns[*position].default = None;
         })?;
+    }
+    for (entry, position, _) in &dependents.columns {
+        user_type::remove_column(entry, *position, context)?;
     }
     for (entry, position) in &dependents.owners {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;

@@ -75,6 +75,7 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
         owner: context.session.identity().user_oid.0,
         labels,
         domain: None,
+        attributes: None,
         acl: Vec::new(),
         comment: None,
     };
@@ -105,7 +106,7 @@ fn check_label(label: &str) -> SqlResult<()> {
 
 pub(super) fn alter(alter: &AlterEnum, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = user_type::to_change(&alter.name, context)?;
-    if ty.domain.is_some() {
+    if ty.domain.is_some() || ty.attributes.is_some() {
         let message = format!("{} is not an enum", mote_types::format_type(Oid(ty.oid), -1));
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }

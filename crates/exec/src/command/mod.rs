@@ -14,6 +14,7 @@ mod alter_system;
 mod alter_table;
 pub(crate) mod attach_partition;
 mod cluster;
+mod composite_type;
 mod comment;
 mod constraint;
 mod copy;

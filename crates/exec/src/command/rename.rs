@@ -11,8 +11,8 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    domain, drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence,
-    trigger, user_type, view,
+    composite_type, domain, drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema,
+    sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -56,6 +56,10 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
     }
     if matches!(rename.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::rename(rename, context);
+    }
+    if rename.kind == ObjectKind::Attribute {
+        let old = rename.part.as_deref().unwrap_or_default();
+        return composite_type::rename_attribute(rename, old, context);
     }
     if rename.kind == ObjectKind::DomainConstraint {
         let old = rename.part.as_deref().unwrap_or_default();
@@ -146,6 +150,9 @@ fn rename_relation(
     schema::reserve_name(schema_oid, new_name, context)?;
     if schema::relation_exists(schema_oid, new_name, context) {
         return Err(schema::already_exists(new_name));
+    }
+    if relation.kind != StoredKind::Sequence {
+        schema::require_free_row_type(schema_oid, new_name, context)?;
     }
     let schema_name = schema_name(relation.schema, context);
     let old = sequence::constant(&relation, context);

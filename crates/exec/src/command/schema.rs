@@ -267,7 +267,35 @@ pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>)
 }
 
 pub(super) fn relation_exists(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
-    context.session.catalog.current().name(schema, name).is_some()
+    let catalog = context.session.catalog.current();
+    // A composite type is a relation without rows.
+    let composite = || {
+        catalog
+            .user_type_named(schema, name)
+            .is_some_and(|ty| ty.stored.attributes.is_some())
+    };
+    catalog.name(schema, name).is_some() || composite()
+}
+
+/// Refuses a relation whose row type would have the name of a type that is there.
+pub(super) fn require_free_row_type(
+    schema: Oid,
+    name: &str,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if context
+        .session
+        .catalog
+        .current()
+        .user_type_named(schema, name)
+        .is_none()
+    {
+        return Ok(());
+    }
+    let message = format!("type \"{name}\" already exists");
+    Err(SqlError::new(state::DUPLICATE_OBJECT, message).hint(
+        "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.",
+    ))
 }
 
 pub(super) fn already_exists(name: &str) -> SqlError {

@@ -1,7 +1,7 @@
 //! Commands that are read and not built: they answer 0A000 by their names.
 
 use mote_grammar::ast::{
-    AlterDefaultPrivileges, CreateCompositeType, CreateExtension, RefreshMaterializedView,
+    AlterDefaultPrivileges, CreateExtension, RefreshMaterializedView,
     UnsupportedStatement,
 };
 
@@ -10,12 +10,6 @@ use crate::utility::Command;
 impl Command for CreateExtension {
     fn name(&self) -> &'static str {
         "CREATE EXTENSION"
-    }
-}
-
-impl Command for CreateCompositeType {
-    fn name(&self) -> &'static str {
-        "CREATE TYPE"
     }
 }
 

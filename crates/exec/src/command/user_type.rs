@@ -20,7 +20,7 @@ use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::routine::{Dependent, Search};
-use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
+use super::{acl, composite_type, drop as drop_object, internal, privileges, routine, schema, view};
 use crate::utility::Issued;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
@@ -293,6 +293,40 @@ pub(super) fn refuse_users_of_value(
     Ok(())
 }
 
+/// Refuses a change of an attribute that a text names which is kept. PostgreSQL would make views follow a new name.
+pub(super) fn refuse_users_of_attribute(
+    ty: &StoredUserType,
+    attribute: &str,
+    what: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let quoted = deparse::identifier(attribute);
+    let names = |text: &str| text.contains(&quoted);
+    let refused = |user: String| {
+        Err(SqlError::unsupported(format_args!(
+            "{what} of {attribute}, which {user} may name"
+        )))
+    };
+    for entry in view::dependents(Oid(ty.oid), context) {
+        if entry.stored.view_query.as_deref().is_some_and(names) {
+            return refused(drop_object::described(&entry.stored, context));
+        }
+    }
+    for (user, _) in other_users(&[ty.oid], context)? {
+        match &user {
+            User::Expression(_) => return refused(user.described(context)),
+            User::Routine(entry) if entry.stored.standard_body && names(&entry.stored.body) => {
+                return refused(user.described(context));
+            }
+            User::View(entry) if entry.stored.view_query.as_deref().is_some_and(names) => {
+                return refused(user.described(context));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Something that cannot do without a type.
 enum User {
     Column(Arc<RelationEntry>, usize),
@@ -301,6 +335,8 @@ enum User {
     Expression(Dependent),
     /// A domain that is made of it.
     Domain(Arc<TypeEntry>),
+    /// An attribute of a composite type, by its place.
+    Attribute(Arc<TypeEntry>, usize),
 }
 
 impl User {
@@ -315,6 +351,11 @@ impl User {
             User::Routine(entry) => routine::described(entry, context),
             User::Expression(dependent) => dependent.described(context),
             User::Domain(entry) => described(entry),
+            User::Attribute(entry, position) => {
+                let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
+                let name = format_type(Oid(entry.stored.oid), -1);
+                format!("column {} of composite type {name}", attributes[*position].name)
+            }
         }
     }
 
@@ -322,25 +363,7 @@ impl User {
     fn remove(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let current = context.session.catalog.current();
         match self {
-            User::Column(entry, position) => {
-                let Some(now) = current.relation(Oid(entry.stored.oid)) else {
-                    return Ok(());
-                };
-                if now.stored.columns[position].dropped {
-                    return Ok(());
-                }
-                let text = format!(
-                    "ALTER TABLE {} DROP COLUMN {} CASCADE",
-                    schema::qualified_name(&now.stored, context),
-                    deparse::identifier(&now.stored.columns[position].name)
-                );
-                let parsed = internal::parse(&text, context)?;
-                let issued = Issued {
-                    text: &text.into(),
-                    in_block: true,
-                };
-                super::of(&parsed.statement).run(issued, context).map(|_| ())
-            }
+            User::Column(entry, position) => remove_column(&entry, position, context),
             User::View(entry) => match current.relation(Oid(entry.stored.oid)) {
                 Some(_) => drop_object::remove_view(Oid(entry.stored.oid), context),
                 None => Ok(()),
@@ -353,12 +376,47 @@ impl User {
                 None => Ok(()),
             },
             User::Expression(dependent) => dependent.remove(context),
+            User::Attribute(entry, position) => {
+                let Some(now) = current.user_type(Oid(entry.stored.oid)) else {
+                    return Ok(());
+                };
+                let mut ty = now.stored.clone();
+                composite_type::lock_holders(Oid(ty.oid), context)?;
+                ty.attributes.get_or_insert_default()[position].dropped = true;
+                write::put(StoredObject::Type(ty), context)
+            }
             User::Domain(entry) => match current.user_type(Oid(entry.stored.oid)) {
                 Some(_) => drop_all(&[entry], "", DropBehavior::Cascade, context),
                 None => Ok(()),
             },
         }
     }
+}
+
+/// Drops a column with what depends on it, unless it went already.
+pub(super) fn remove_column(
+    entry: &RelationEntry,
+    position: usize,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let current = context.session.catalog.current();
+    let Some(now) = current.relation(Oid(entry.stored.oid)) else {
+        return Ok(());
+    };
+    if now.stored.columns[position].dropped {
+        return Ok(());
+    }
+    let text = format!(
+        "ALTER TABLE {} DROP COLUMN {} CASCADE",
+        schema::qualified_name(&now.stored, context),
+        deparse::identifier(&now.stored.columns[position].name)
+    );
+    let parsed = internal::parse(&text, context)?;
+    let issued = Issued {
+        text: &text.into(),
+        in_block: true,
+    };
+    super::of(&parsed.statement).run(issued, context).map(|_| ())
 }
 
 /// What uses the types, with the type it uses.
@@ -370,6 +428,22 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         .chain(domains.iter().map(|(entry, _)| entry.stored.oid))
         .collect();
     let mut found = other_users(&with_domains, context)?;
+    let catalog = context.session.catalog.current();
+    let mut others: Vec<_> = catalog.user_types().collect();
+    others.sort_by_key(|entry| entry.stored.oid);
+    for entry in others
+        .into_iter()
+        .filter(|entry| !types.contains(&entry.stored.oid))
+    {
+        let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
+        for (position, attribute) in attributes.iter().enumerate().rev() {
+            let ty = ColumnType::new(Oid(attribute.type_oid));
+            let base = ty.element().unwrap_or(ty).oid.0;
+            if !attribute.dropped && with_domains.contains(&base) {
+                found.push((User::Attribute(entry.clone(), position), attribute.type_oid));
+            }
+        }
+    }
     // Those that are made of others go first.
     let domains = domains.into_iter().rev();
     found.extend(domains.map(|(entry, of)| (User::Domain(entry), of)));
@@ -421,8 +495,12 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
         }
     }
     for entry in direct.iter().filter_map(|&oid| catalog.routine(oid)) {
-        let arguments = entry.stored.arguments.iter().map(|argument| argument.ty.oid);
-        if let Some(ty) = arguments.chain([entry.stored.result.oid]).find_map(used) {
+        let arguments = entry
+            .stored
+            .arguments
+            .iter()
+            .map(|argument| argument.ty.type_oid().0);
+        if let Some(ty) = arguments.chain([entry.stored.result.type_oid().0]).find_map(used) {
             found.push((User::Routine(entry.clone()), ty));
         }
     }

@@ -74,6 +74,10 @@ pub(super) fn create(
     let catalog = context.session.catalog.current();
     let existing = catalog.name(schema_oid, &create.name.name);
     let Some(existing) = existing else {
+        if schema::relation_exists(schema_oid, &create.name.name, context) {
+            return Err(schema::already_exists(&create.name.name));
+        }
+        schema::require_free_row_type(schema_oid, &create.name.name, context)?;
         let owner = context.session.identity().user_oid.0;
         let mut view = schema::new_relation(
             schema_oid,

@@ -88,7 +88,7 @@ impl VariableKind {
     pub fn ty(&self) -> ColumnType {
         match self {
             VariableKind::Scalar(ty) => *ty,
-            VariableKind::Record(_) => ColumnType::RECORD,
+            VariableKind::Record(row) => row.as_ref().map_or(ColumnType::RECORD, |row| row.ty()),
         }
     }
 }

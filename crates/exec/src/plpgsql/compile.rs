@@ -398,7 +398,7 @@ impl Compiler<'_> {
                 return self.type_of_variable(id, &names[taken..], ty.start);
             }
             if let Some(column) = self.column_type(&parts) {
-                return Ok(VariableKind::Scalar(column));
+                return Ok(self.kind_of_type(column));
             }
         }
         if let Some(end) = percent_suffix(&lower, "rowtype") {
@@ -414,7 +414,7 @@ impl Compiler<'_> {
             };
         }
         match mote_sql::parse_type_name(text, self.catalog) {
-            Ok(ty) => Ok(VariableKind::Scalar(ty)),
+            Ok(ty) => Ok(self.kind_of_type(ty)),
             Err(error) if error.state() == state::UNDEFINED_OBJECT => {
                 let row = self.row_of(&split_path(text));
                 row.map(|row| VariableKind::Record(Some(row)))
@@ -436,6 +436,26 @@ impl Compiler<'_> {
         }
     }
 
+    /// A variable of a composite type is a row with the attributes of now: a change of the type makes the body stale.
+    fn kind_of_type(&self, ty: ColumnType) -> VariableKind {
+        let Some(row) = self.catalog.row_type(ty.oid) else {
+            return VariableKind::Scalar(ty);
+        };
+        self.note_type(ty);
+        VariableKind::Record(Some(row))
+    }
+
+    /// The body holds as long as the type, and those of its attributes, do not change.
+    fn note_type(&self, ty: ColumnType) {
+        let ty = ty.element().unwrap_or(ty);
+        let (Some(row), Some(version)) = (self.catalog.row_type(ty.oid), self.catalog.version_of(ty.oid))
+        else {
+            return;
+        };
+        self.relations.borrow_mut().push((ty.oid, version));
+        row.types.iter().for_each(|attribute| self.note_type(*attribute));
+    }
+
     /// The line of a byte of the body.
     fn line_of(&self, start: u32) -> usize {
         self.body[..start as usize].matches('\n').count() + 1
@@ -446,7 +466,7 @@ impl Compiler<'_> {
         match (&variable.kind, fields) {
             (kind, []) => Ok(kind.clone()),
             (VariableKind::Record(Some(row)), [field]) => match super::names::field_of(row, field) {
-                Some(position) => Ok(VariableKind::Scalar(row.types[position])),
+                Some(position) => Ok(self.kind_of_type(row.types[position])),
                 None => Err(super::names::no_field(&variable.name, field).at(self.position(start))),
             },
             _ => Err(self.error(state::SYNTAX_ERROR, start, "%TYPE of a record's field")),
@@ -544,11 +564,7 @@ fn split_path(text: &str) -> Vec<String> {
 
 /// The structure of a relation's rows, without dropped columns.
 pub fn row_type(relation: &mote_sql::catalog::Relation) -> Arc<RowType> {
-    let live = relation.columns.iter().filter(|column| !column.dropped);
-    let (names, types) = live
-        .map(|column| (column.name.as_str().into(), column.ty))
-        .unzip();
-    Arc::new(RowType { types, names })
+    Arc::new(relation.row_type())
 }
 
 /// The codes of a condition in RAISE or EXCEPTION WHEN.

@@ -166,7 +166,7 @@ pub fn row_type(output: &[OutputColumn]) -> Arc<RowType> {
         .iter()
         .map(|column| (column.name.as_str().into(), column.ty))
         .unzip();
-    Arc::new(RowType { types, names })
+    Arc::new(RowType::named(types, names))
 }
 
 /// Whether a plan is one computed value and nothing else.

@@ -372,14 +372,15 @@ impl<'c> Frame<'c> {
                 let Record { ty, fields } = *record;
                 self.row_as(fields, &ty, row, context)
             }
-            (value, Some(row)) if matches!(ty.oid, oid::UNKNOWN | oid::TEXT) && value.as_str().is_some() => {
-                let _ = (value, row);
-                Err(SqlError::unsupported("a row from its text"))
+            (value, Some(row))
+                if row.of != mote_common::Oid::INVALID
+                    && matches!(ty.oid, oid::UNKNOWN | oid::TEXT)
+                    && value.as_str().is_some() =>
+            {
+                let text = value.as_str().unwrap_or_default();
+                input_text(row.ty(), text, &context.session.settings.effective.format)
             }
-            _ => Err(SqlError::new(
-                state::DATATYPE_MISMATCH,
-                "cannot assign non-composite value to a record variable",
-            )),
+            _ => Err(no_row()),
         }
     }
 
@@ -552,6 +553,14 @@ impl<'c> Frame<'c> {
         }
         Ok(())
     }
+}
+
+#[cold]
+pub fn no_row() -> SqlError {
+    SqlError::new(
+        state::DATATYPE_MISMATCH,
+        "cannot assign non-composite value to a record variable",
+    )
 }
 
 /// PostgreSQL meets errors of constants while it plans, and then tells the text.

@@ -33,7 +33,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::plpgsql::tree;
 use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::routine::{Routine, RoutineKind, RoutineType};
+use mote_sql::routine::{Routine, RoutineKind};
+use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
 use crate::routine::{CompiledKey, Language};
@@ -86,7 +87,7 @@ impl Language for PlPgSql {
                 .iter()
                 .map(|(name, ty)| (name.as_str().into(), *ty))
                 .unzip();
-            frame.columns = Some(Arc::new(RowType { names, types }));
+            frame.columns = Some(Arc::new(RowType::named(types, names)));
         }
         body.with(|context| {
             frame.snapshot = Some(context.transaction.snapshot());
@@ -186,14 +187,15 @@ fn source<'a>(
         };
         Argument {
             name: argument.name.clone(),
-            kind: kind_of(argument.ty, ty, catalog),
+            kind: kind_of(ty, catalog),
             input: argument.mode.is_input(),
             output: argument.mode.is_output(),
         }
     });
     let procedure = routine.kind == RoutineKind::Procedure;
-    let rows = routine.arguments.iter().filter_map(|argument| argument.ty.row_of);
-    let relations = rows.filter_map(|oid| Some((oid, catalog.relation(oid)?.version)));
+    let types = routine.arguments.iter().map(|argument| argument.ty.ty.oid);
+    let rows = types.filter(|ty| is_composite(*ty));
+    let relations = rows.filter_map(|ty| Some((ty, catalog.version_of(ty)?)));
     Source {
         signature: signature(routine, catalog).into(),
         label: Some(&routine.name),
@@ -208,21 +210,21 @@ fn source<'a>(
     }
 }
 
-fn kind_of(declared: RoutineType, ty: ColumnType, catalog: &dyn CatalogView) -> VariableKind {
-    if ty.oid != oid::RECORD {
-        return VariableKind::Scalar(ty);
+fn kind_of(ty: ColumnType, catalog: &dyn CatalogView) -> VariableKind {
+    match (ty.oid, catalog.row_type(ty.oid)) {
+        (_, Some(row)) => VariableKind::Record(Some(row)),
+        (oid::RECORD, None) => VariableKind::Record(None),
+        _ => VariableKind::Scalar(ty),
     }
-    let relation = declared.row_of.and_then(|relation| catalog.relation(relation));
-    VariableKind::Record(relation.map(|relation| row_type(&relation)))
 }
 
 fn returns(routine: &Routine, result: ColumnType) -> Returns {
     match (result.oid, routine.returns_set) {
         (oid::TRIGGER, _) => Returns::Trigger,
         (oid::VOID, false) => Returns::Nothing,
-        (oid::RECORD, true) => Returns::Rows,
+        (ty, true) if is_row(ty) => Returns::Rows,
         (_, true) => Returns::Values(result),
-        (oid::RECORD, false) => Returns::Row,
+        (ty, false) if is_row(ty) => Returns::Row,
         (_, false) => Returns::Value(result),
     }
 }

@@ -168,7 +168,7 @@ impl<'c> Frame<'c> {
                             (variable.name.as_str().into(), variable.kind.ty())
                         };
                         let (names, types) = self.code.outputs.iter().map(of).unzip();
-                        Arc::new(RowType { names, types })
+                        Arc::new(RowType::named(types, names))
                     }
                 };
                 Ok(record(fields, &ty))

@@ -241,6 +241,10 @@ impl<'c> Frame<'c> {
             self.set(id, Datum::Null);
             if let Some(default) = &variable.default {
                 let (value, ty) = self.evaluate(default, context)?;
+                // Unlike an assignment it does not tell a literal the type that it should have.
+                if matches!(variable.kind, VariableKind::Record(_)) && value.as_str().is_some() {
+                    return Err(super::frame::no_row());
+                }
                 self.assign_variable(id, value, ty, context)?;
             } else if variable.cursor.is_some() {
                 self.set(id, Datum::from(variable.name.as_str()));

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::routine::Routine;
+use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::{ColumnType, oid};
 
 use crate::utility::BodyContext;
@@ -59,11 +60,11 @@ pub fn result_columns(
     routine: &Routine,
     context: &StatementContext<'_>,
 ) -> Option<Vec<(String, ColumnType)>> {
-    if routine.result.ty.oid != oid::RECORD {
+    if !is_row(routine.result.ty.oid) {
         return None;
     }
-    if let Some(relation) = routine.result.row_of {
-        return mote_sql::bind::row_columns(relation, &context.session.catalog);
+    if is_composite(routine.result.ty.oid) {
+        return mote_sql::bind::row_columns(routine.result.ty.oid, &context.session.catalog);
     }
     let columns: Vec<_> = routine
         .outputs()

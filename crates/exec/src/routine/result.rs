@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::OutputColumn;
-use mote_types::{ColumnType, Datum, Record, RowType, oid};
+use mote_types::catalog::user::is_row;
+use mote_types::{ColumnType, Datum, Record, RowType};
 
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::RoutineCall;
@@ -31,10 +32,10 @@ impl Conversion {
         call: &RoutineCall<'_>,
         context: &StatementContext<'_>,
     ) -> SqlResult<Conversion> {
-        let one_record = matches!(output, [only] if only.ty.oid == oid::RECORD);
+        let one_record = matches!(output, [only] if is_row(only.ty.oid));
         let wanted: Vec<ColumnType> = match call.columns {
             Some(columns) => columns.iter().map(|(_, ty)| *ty).collect(),
-            None if call.result.oid == oid::RECORD => {
+            None if is_row(call.result.oid) => {
                 let pack = (!one_record).then(|| row_type(output));
                 return Ok(Conversion {
                     pack: pack.map(Arc::new),
@@ -43,14 +44,14 @@ impl Conversion {
             }
             None => vec![call.result],
         };
-        let is_row = call.columns.is_some();
-        if is_row && one_record && !matches!(wanted.as_slice(), [only] if only.oid == oid::RECORD) {
+        let has_columns = call.columns.is_some();
+        if has_columns && one_record && !matches!(wanted.as_slice(), [only] if is_row(only.oid)) {
             return Ok(Conversion {
                 unpack: true,
                 ..Conversion::default()
             });
         }
-        check_count(output.len(), wanted.len(), is_row, call)?;
+        check_count(output.len(), wanted.len(), has_columns, call)?;
         let mut casts = Vec::with_capacity(wanted.len());
         for (position, (have, want)) in output.iter().zip(&wanted).enumerate() {
             if have.ty.oid == want.oid {
@@ -60,7 +61,7 @@ impl Conversion {
             let catalog = &context.session.catalog;
             let Some(cast) = mote_sql::bind::assignment_cast(position as u16, have.ty, *want, catalog)?
             else {
-                return Err(wrong_column(position, have.ty, *want, is_row, call));
+                return Err(wrong_column(position, have.ty, *want, has_columns, call));
             };
             casts.push(Some(compile(&cast)?));
         }
@@ -107,10 +108,10 @@ pub(super) fn one_value(mut row: Vec<Datum>, columns: Option<&[(String, ColumnTy
         // A row that was taken apart from a null record.
         Some(_) if row.is_empty() => Datum::Null,
         Some(columns) => Datum::Record(Box::new(Record {
-            ty: Arc::new(RowType {
-                types: columns.iter().map(|(_, ty)| *ty).collect(),
-                names: columns.iter().map(|(name, _)| name.as_str().into()).collect(),
-            }),
+            ty: Arc::new(RowType::named(
+                columns.iter().map(|(_, ty)| *ty).collect(),
+                columns.iter().map(|(name, _)| name.as_str().into()).collect(),
+            )),
             fields: row,
         })),
         None => row.pop().unwrap_or_default(),
@@ -118,10 +119,10 @@ pub(super) fn one_value(mut row: Vec<Datum>, columns: Option<&[(String, ColumnTy
 }
 
 fn row_type(output: &[OutputColumn]) -> RowType {
-    RowType {
-        types: output.iter().map(|column| column.ty).collect(),
-        names: output.iter().map(|column| column.name.as_str().into()).collect(),
-    }
+    RowType::named(
+        output.iter().map(|column| column.ty).collect(),
+        output.iter().map(|column| column.name.as_str().into()).collect(),
+    )
 }
 
 fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {

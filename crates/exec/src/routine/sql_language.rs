@@ -252,7 +252,7 @@ impl Names {
     fn new(routine: &Routine, types: &[ColumnType], context: &StatementContext<'_>) -> Names {
         let catalog = &context.session.catalog;
         let columns = routine.inputs().map(|input| {
-            let columns = mote_sql::bind::row_columns(input.ty.row_of?, catalog)?.into_iter();
+            let columns = mote_sql::bind::row_columns(input.ty.ty.oid, catalog)?.into_iter();
             Some(
                 columns
                     .map(|(name, ty)| (Name::from(name.as_str()), ty))

@@ -5,8 +5,9 @@ use mote_common::{Oid, RowId, SqlError, SqlResult};
 use mote_engine::{
     AdvisoryMode, RowLockStrength, RowVersion, RowWriter, Transaction, WaitPolicy, WriteError,
 };
+use mote_sql::catalog::CatalogView;
 use mote_types::ColumnType;
-use mote_types::catalog::user::is_user_type;
+use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
 use super::object_locks::lock_type;
 use crate::context::StatementContext;
@@ -81,7 +82,9 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
         }
         StoredObject::Type(ty) => {
             let domain = ty.domain.as_ref();
-            domain.map_or(Vec::new(), |domain| vec![domain.type_oid, domain.of])
+            let domain = domain.map_or(Vec::new(), |domain| vec![domain.type_oid, domain.of]);
+            let attributes = ty.live_attributes().map(|(_, attribute)| attribute.type_oid);
+            domain.into_iter().chain(attributes).collect()
         }
         _ => Vec::new(),
     };
@@ -92,7 +95,9 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
         }
         let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
         lock_type(ty, AdvisoryMode::Shared, context)?;
-        if context.session.catalog.current().user_type(ty).is_none() {
+        let current = context.session.catalog.current();
+        let is_row = is_composite(ty) && context.session.catalog.relation(number_of(ty)).is_some();
+        if current.user_type(ty).is_none() && !is_row {
             let message = format!("type with OID {ty} does not exist");
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
         }
@@ -238,7 +243,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
                 return unsupported("a function in a temporary schema");
             }
             let types = routine.arguments.iter().map(|argument| argument.ty);
-            let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_of);
+            let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_number());
             let is_temporary = |oid| {
                 catalog
                     .entry(Oid(oid))

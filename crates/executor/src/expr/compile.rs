@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
 use mote_sql::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
+use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
@@ -128,10 +129,17 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             element: element_of(*ty),
             multidimensional: *multidimensional,
         })),
-        Expr::Row { fields, names, .. } => Expression::Row {
+        Expr::Row { fields, names, ty } => Expression::Row {
             ty: Arc::new(RowType {
-                types: fields.iter().map(Expr::ty).collect(),
-                names: names.iter().map(|name| (&**name).into()).collect(),
+                of: if is_composite(ty.oid) {
+                    ty.oid
+                } else {
+                    Oid::INVALID
+                },
+                ..RowType::named(
+                    fields.iter().map(Expr::ty).collect(),
+                    names.iter().map(|name| (&**name).into()).collect(),
+                )
             }),
             fields: compile_all(fields)?,
         },
@@ -168,9 +176,10 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
                 .map(compile_subscript)
                 .collect::<SqlResult<_>>()?,
         })),
-        Expr::FieldSelect { record, field, .. } => Expression::Field {
+        Expr::FieldSelect { record, field, ty } => Expression::Field {
             record: Box::new(compile(record)?),
             field: *field as usize,
+            ty: *ty,
         },
         Expr::SubPlan(call) => compile_subplan(call)?,
         Expr::SessionValue { value, ty } => Expression::SessionValue {

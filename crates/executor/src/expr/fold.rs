@@ -37,7 +37,8 @@ fn depends_on_session(ty: ColumnType) -> bool {
         || mote_types::catalog::user::is_enum(ty)
         || matches!(
             ty,
-            oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL | oid::RECORD
+            oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
         )
+        || mote_types::catalog::user::is_row(ty)
         || matches!(ty, oid::FLOAT4 | oid::FLOAT8 | oid::BYTEA)
 }

@@ -30,9 +30,10 @@ pub use session_value::ask_sequence;
 
 use std::sync::Arc;
 
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 use mote_sql::expr::{BooleanTest, SequenceCall, SessionValue};
-use mote_types::{ColumnType, Datum, RowType};
+use mote_types::{ColumnType, Datum, Record, RowType};
 
 use crate::functions::arithmetic::{IntegerWidth, out_of_range};
 use crate::functions::{Body, CallSite};
@@ -97,6 +98,7 @@ pub enum Expression {
     Field {
         record: Box<Expression>,
         field: usize,
+        ty: ColumnType,
     },
     SubPlan(Box<SubPlan>),
     SessionValue {
@@ -176,16 +178,19 @@ impl Expression {
             Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
             Expression::Subscript(subscripting) => subscripting.evaluate(row, runtime),
             Expression::SubscriptAssign(assignment) => assignment.evaluate(row, runtime),
-            Expression::Field { record, field } => {
+            Expression::Field { record, field, ty } => {
                 // Without a copy of the other fields, where the record stands somewhere already.
                 if let Some(record) = record.borrow(row, runtime) {
                     return Ok(match record {
-                        Datum::Record(record) => record.fields[*field].clone(),
+                        Datum::Record(record) => record.fields[field_place(record, *field, *ty)?].clone(),
                         _ => Datum::Null,
                     });
                 }
                 match record.evaluate(row, runtime)? {
-                    Datum::Record(mut record) => Ok(std::mem::take(&mut record.fields[*field])),
+                    Datum::Record(mut record) => {
+                        let place = field_place(&record, *field, *ty)?;
+                        Ok(std::mem::take(&mut record.fields[place]))
+                    }
                     _ => Ok(Datum::Null),
                 }
             }
@@ -293,6 +298,36 @@ impl Expression {
             Expression::Excluded(index) => Some(&runtime.values.excluded[*index]),
             _ => None,
         }
+    }
+}
+
+/// Where a field is in a record. A row whose type changed since the statement was planned may have others, or none.
+#[inline]
+fn field_place(record: &Record, field: usize, ty: ColumnType) -> SqlResult<usize> {
+    match record.ty.types.get(field) {
+        Some(known) if known.oid == ty.oid => Ok(field),
+        _ => Err(changed_row(record, field, ty)),
+    }
+}
+
+#[cold]
+fn changed_row(record: &Record, field: usize, ty: ColumnType) -> SqlError {
+    let message = match record.ty.types.get(field) {
+        None => format!("row has no attribute {}", field + 1),
+        Some(_) => format!(
+            "attribute {} of type {} has wrong type",
+            field + 1,
+            record.ty.ty().name()
+        ),
+    };
+    let error = SqlError::new(state::DATATYPE_MISMATCH, message);
+    match record.ty.types.get(field) {
+        Some(known) => error.detail(format!(
+            "Table has type {}, but query expects {}.",
+            known.name(),
+            ty.name()
+        )),
+        None => error,
     }
 }
 

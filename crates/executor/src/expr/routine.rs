@@ -90,10 +90,10 @@ impl RoutineSite {
         match &self.columns {
             None => produced.pop().unwrap_or_default(),
             Some(columns) => Datum::Record(Box::new(Record {
-                ty: Arc::new(RowType {
-                    types: columns.iter().map(|(_, ty)| *ty).collect(),
-                    names: columns.iter().map(|(name, _)| name.as_str().into()).collect(),
-                }),
+                ty: Arc::new(RowType::named(
+                    columns.iter().map(|(_, ty)| *ty).collect(),
+                    columns.iter().map(|(name, _)| name.as_str().into()).collect(),
+                )),
                 fields: std::mem::take(produced),
             })),
         }

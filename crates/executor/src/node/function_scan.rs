@@ -9,6 +9,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::node;
 use mote_sql::builtin::function::{FUNCTIONS, record_columns};
 use mote_sql::expr::Expr;
+use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::Operator;
@@ -63,10 +64,10 @@ impl SetCall {
             strict: signature.strict,
             arguments: compile_all(arguments)?,
             site,
-            fields: Arc::new(RowType {
-                types: fields.iter().map(|(_, ty)| *ty).collect(),
-                names: fields.iter().map(|(name, _)| (*name).into()).collect(),
-            }),
+            fields: Arc::new(RowType::named(
+                fields.iter().map(|(_, ty)| *ty).collect(),
+                fields.iter().map(|(name, _)| (*name).into()).collect(),
+            )),
         })
     }
 
@@ -197,7 +198,7 @@ impl State {
 
 /// Puts a produced row into its columns: a lone record is taken apart, if it is what the columns say.
 fn spread(produced: &mut Vec<Datum>, columns: &[ColumnType], row: &mut Vec<Datum>) -> SqlResult<()> {
-    let is_record = |columns: &[ColumnType]| matches!(columns, [only] if only.oid == oid::RECORD);
+    let is_record = |columns: &[ColumnType]| matches!(columns, [only] if is_row(only.oid));
     match produced.as_mut_slice() {
         [Datum::Record(record)] if !is_record(columns) => {
             check_structure(&record.ty.types, columns)?;

@@ -139,7 +139,7 @@ pub fn ctid(row: u64) -> Datum {
 
 /// The row of a relation as one value.
 pub fn row_type(relation: &Relation) -> RowType {
-    type_of_columns(relation, &live_columns(relation))
+    relation.row_type()
 }
 
 fn live_columns(relation: &Relation) -> Vec<u16> {
@@ -154,10 +154,10 @@ fn type_of_columns(relation: &Relation, positions: &[u16]) -> RowType {
             .iter()
             .map(|&position| &relation.columns[position as usize])
     };
-    RowType {
-        types: columns().map(|column| column.ty).collect(),
-        names: columns().map(|column| column.name.as_str().into()).collect(),
-    }
+    RowType::named(
+        columns().map(|column| column.ty).collect(),
+        columns().map(|column| column.name.as_str().into()).collect(),
+    )
 }
 
 /// The row a re-check puts in place of a scan, if it does.

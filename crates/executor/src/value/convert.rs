@@ -7,7 +7,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_types::catalog::user::is_domain;
+use mote_types::catalog::user::{is_composite, is_domain, number_of};
 use mote_types::catalog::{is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, cast, format_type, oid, parse_type};
 
@@ -129,10 +129,10 @@ fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
         None => (text, false),
     };
     let (schema, name) = split_name(name);
-    let Some(found) = catalog.user_type_named(schema.as_deref(), &name) else {
+    let Some(found) = mote_sql::bind::named_type(schema.as_deref(), &name, catalog) else {
         return Err(refused);
     };
-    let ty = ColumnType::new(found.oid);
+    let ty = ColumnType::new(found);
     match (is_array, ty.array_of()) {
         (false, _) => Ok(ty.oid),
         (true, Some(array)) => Ok(array.oid),
@@ -161,9 +161,14 @@ pub fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> Option<
     match ty {
         oid::REGCLASS => {
             let relation = catalog.relation_by_name(schema.as_deref(), &name);
+            let composite = || {
+                let found = mote_sql::bind::named_type(schema.as_deref(), &name, catalog)?;
+                is_composite(found).then(|| number_of(found))
+            };
             relation
                 .map(|relation| relation.oid)
                 .or_else(|| catalog.index_oid(schema.as_deref(), &name))
+                .or_else(composite)
         }
         oid::REGTYPE => regtype_input(text, catalog).ok(),
         oid::REGNAMESPACE => {
@@ -198,27 +203,22 @@ fn procedure_lookup(text: &str, catalog: &mote_catalog::catalog_store::SessionCa
         .filter(|argument| !argument.is_empty())
     {
         let ty = match mote_sql::parse_type_name(argument, catalog) {
-            Ok(ty) => (ty.oid, None),
-            Err(_) => {
-                let (schema, name) = split_name(argument);
-                let relation = catalog.relation_by_name(schema.as_deref(), &name)?;
-                (oid::RECORD, Some(relation.oid))
-            }
+            Ok(ty) => ty.oid,
+            Err(_) => return None,
         };
         types.push(ty);
     }
     let fits = |routine: &&std::sync::Arc<mote_sql::routine::Routine>| {
         routine
             .inputs()
-            .map(|input| (input.ty.ty.oid, input.ty.row_of))
+            .map(|input| input.ty.ty.oid)
             .eq(types.iter().copied())
     };
     let routines = catalog.routines_named(schema.as_deref(), &name);
     if let Some(routine) = routines.iter().find(fits) {
         return Some(routine.oid);
     }
-    let plain: Vec<Oid> = types.iter().map(|ty| ty.0).collect();
-    names_builtins(&schema).then(|| names::function_oid_of(&name, &plain))?
+    names_builtins(&schema).then(|| names::function_oid_of(&name, &types))?
 }
 
 /// True where a name, by its schema, may be one of what is built in.

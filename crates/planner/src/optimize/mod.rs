@@ -416,6 +416,7 @@ impl Planner<'_> {
             kind,
             columns: Vec::new(),
             expansion: None,
+            row: ColumnType::RECORD,
         });
         self.needed.push(Vec::new());
         (self.items.len() - 1) as u16
@@ -591,7 +592,10 @@ impl Planner<'_> {
             CTID => ColumnType::new(oid::TID),
             XMIN => ColumnType::new(oid::XID),
             TABLE_OID => ColumnType::OID,
-            mote_sql::bind::query::WHOLE_ROW => ColumnType::RECORD,
+            mote_sql::bind::query::WHOLE_ROW => match &self.items[item as usize].kind {
+                ItemKind::Relation(relation) => relation.row_value_type(),
+                _ => self.items[item as usize].row,
+            },
             _ => {
                 let item = &self.items[item as usize];
                 match &item.kind {

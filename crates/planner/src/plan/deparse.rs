@@ -6,6 +6,7 @@
 //!
 //! Differences: a function that was called in SQL's own syntax (`TRIM(BOTH ..)`) comes out as a plain call.
 
+use mote_types::catalog::user::{is_composite, row_type};
 use mote_types::{ColumnType, Datum, FormatSettings, format, oid};
 
 use super::explain;
@@ -164,7 +165,12 @@ impl Writer<'_> {
                 self.push(&format!("ARRAY[]::{}", ty.name()));
             }
             Expr::Array { elements, .. } => self.list("ARRAY[", elements, "]"),
-            Expr::Row { fields, .. } => self.list("ROW(", fields, ")"),
+            Expr::Row { fields, ty, .. } => {
+                self.list("ROW(", fields, ")");
+                if is_composite(ty.oid) {
+                    self.push(&format!("::{}", ty.name()));
+                }
+            }
             Expr::RowComparison {
                 operator,
                 left,
@@ -177,7 +183,11 @@ impl Writer<'_> {
             Expr::FieldSelect { record, field, .. } => {
                 self.push("(");
                 self.expr(record, false);
-                self.push(&format!(").f{}", field + 1));
+                let known = row_type(record.ty().oid).and_then(|row| row.names.get(*field as usize).cloned());
+                match known {
+                    Some(name) => self.push(&format!(").{}", identifier(&name))),
+                    None => self.push(&format!(").f{}", field + 1)),
+                }
             }
             other => {
                 let shown = explain::show(other, self.columns);

@@ -613,7 +613,17 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
             }
             text
         }
-        Expr::FieldSelect { record, field, .. } => format!("({}).f{}", sub(record), field + 1),
+        Expr::FieldSelect { record, field, .. } => {
+            let row = mote_types::catalog::user::row_type(record.ty().oid);
+            match row.as_ref().and_then(|row| row.names.get(*field as usize)) {
+                Some(name) => format!(
+                    "({}).{}",
+                    sub(record),
+                    mote_grammar::ast::deparse::identifier(name)
+                ),
+                None => format!("({}).f{}", sub(record), field + 1),
+            }
+        }
         Expr::SubPlan(call) => match &call.kind {
             SubPlanKind::Scalar if call.bindings.is_empty() => format!("(InitPlan {})", call.plan + 1),
             SubPlanKind::Any { negated: true, .. } => format!("(NOT (hashed SubPlan {}))", call.plan + 1),

@@ -5,6 +5,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::user::{is_composite, is_domain, is_row};
+use mote_types::catalog::{category, category_of};
 use mote_types::{ColumnType, oid, type_by_name};
 
 use super::coerce::spelled_out;
@@ -234,7 +236,7 @@ impl Binder<'_> {
     ) -> Option<Expr> {
         let [(record, _)] = arguments else { return None };
         let plain = call.arguments.iter().all(|argument| argument.name.is_none()) && call.over.is_none();
-        if record.ty().oid != oid::RECORD || !plain || call.name.parts.len() > 1 {
+        if !is_row(record.ty().oid) || !plain || call.name.parts.len() > 1 {
             return None;
         }
         let columns = self.record_columns(record)?;
@@ -270,9 +272,21 @@ impl Binder<'_> {
         if !is_literal && callables_named(name).iter().any(one_argument) {
             return Ok(None);
         }
-        let Some(target) = type_by_name(name).filter(|_| name != "char") else {
+        let known = type_by_name(name).filter(|_| name != "char");
+        let made = || {
+            let found = self.catalog.user_type_named(None, name);
+            found
+                .map(|found| found.oid)
+                .filter(|ty| !is_domain(*ty) && !is_composite(*ty))
+        };
+        let Some(target) = known.or_else(made) else {
             return Ok(None);
         };
+        // `name(row)` asks for a field or a function: a row becomes no text in the notation of functions.
+        let source = self.type_of(&argument.0).oid;
+        if is_row(source) && (source == oid::RECORD || category_of(target) == category::STRING) {
+            return Ok(None);
+        }
         let place = if is_literal { argument.1 } else { location };
         let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), place)?;
         Ok(Some(expr))

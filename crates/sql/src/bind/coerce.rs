@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::is_enum;
+use mote_types::catalog::user::{is_composite, is_enum, is_row};
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
@@ -42,7 +42,6 @@ pub(super) fn implicitly_coercible(from: Oid, to: Oid) -> bool {
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !ColumnType::new(from).is_array(),
         oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => ColumnType::new(from).is_array(),
         oid::ANYENUM => is_enum(from),
-        oid::RECORD => false,
         _ => cast_context(from, to) == Some(CastUse::Implicit),
     }
 }
@@ -85,6 +84,7 @@ impl Binder<'_> {
         };
         let expr = if depends_on_session(text, target.oid) {
             self.check_datetime(text, base, location)?;
+            self.check_row(text, base, location)?;
             Expr::Cast {
                 argument: Box::new(Expr::Constant(Datum::text(text), ColumnType::UNKNOWN)),
                 from: ColumnType::UNKNOWN,
@@ -127,6 +127,17 @@ impl Binder<'_> {
         first.map_or(Ok(()), |error| Err(error.at(self.position(location))))
     }
 
+    /// A row that no session can read is refused where it stands.
+    fn check_row(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
+        let element = ty.element().unwrap_or(ty);
+        if !is_composite(element.oid) || self.holds_times(element.oid) {
+            return Ok(());
+        }
+        let read = mote_types::input_text(ty, text, &NEUTRAL);
+        read.map(|_| ())
+            .map_err(|error| error.at(self.position(location)))
+    }
+
     /// Converts `expr` to `target`, or says that no conversion leads there in this context.
     pub(super) fn try_coerce(
         &mut self,
@@ -145,6 +156,9 @@ impl Binder<'_> {
                 other => other,
             };
             return Ok(Some(with_modifier(expr, target, context, location)));
+        }
+        if is_composite(target.oid) && is_row(source.oid) {
+            return self.coerce_row(expr, target, context, location);
         }
         match cast_context(source.oid, target.oid) {
             Some(needed) if needed <= context => {}
@@ -490,7 +504,7 @@ fn depends_on_session(text: &str, target: Oid) -> bool {
             !(iso && bytes.iter().copied().all(plain))
         }
         oid::TIME => text.bytes().any(|byte| byte.is_ascii_alphabetic()),
-        oid::INTERVAL | oid::RECORD => true,
-        _ => false,
+        oid::INTERVAL => true,
+        other => is_row(other),
     }
 }

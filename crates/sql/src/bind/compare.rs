@@ -72,7 +72,15 @@ impl Binder<'_> {
         let right_type = self.type_of(&right.0).oid;
         let (left, right) = match (left, right) {
             // Two rows that were not written as such (whole-row references) compare field by field all the same.
-            (Some((Expr::Row { fields: a, .. }, _)), (Expr::Row { fields: b, .. }, _)) => {
+            (
+                Some((Expr::Row { fields: a, ty, .. }, _)),
+                (
+                    Expr::Row {
+                        fields: b, ty: other, ..
+                    },
+                    _,
+                ),
+            ) if ty == ColumnType::RECORD && other == ty => {
                 return self.row_comparison_bound(name, a, b, location);
             }
             other => other,

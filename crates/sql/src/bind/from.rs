@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{ColumnType, oid};
+use mote_types::ColumnType;
+use mote_types::catalog::user::{is_composite, is_row};
 
 use super::Binder;
 use super::query::{FromJoin, FromTree, FunctionItem, ItemColumn, ItemKind};
@@ -193,7 +194,11 @@ impl Binder<'_> {
         for (position, target) in bound.targets.iter_mut().enumerate() {
             target.origin = (relation.oid, position as i16 + 1);
         }
-        self.query_item(bound, shown, alias, location)
+        let bound = self.query_item(bound, shown, alias, location)?;
+        if let (FromTree::Item(item), _) = &bound {
+            self.items[*item as usize].row = relation.row_value_type();
+        }
+        Ok(bound)
     }
 
     /// A bound query as a FROM item.
@@ -298,7 +303,7 @@ impl Binder<'_> {
                     call.columns = Some(new.iter().map(column).collect());
                 }
                 // A single scalar function's column takes the alias's name, unless its result has one.
-                let rename = single && new.len() == 1 && bound.ty().oid != oid::RECORD && output.is_none();
+                let rename = single && new.len() == 1 && !is_row(bound.ty().oid) && output.is_none();
                 widths.push(new.iter().map(|column| column.ty).collect::<Vec<_>>());
                 columns.extend(new.into_iter().map(|mut column| {
                     if let Some(alias) = alias.filter(|_| rename) {
@@ -336,7 +341,12 @@ impl Binder<'_> {
             columns: widths,
             ordinality: function.ordinality,
         };
+        let row = match kind.calls.as_slice() {
+            [only] if !kind.ordinality && is_row(only.ty().oid) => only.ty(),
+            _ => ColumnType::RECORD,
+        };
         let item = self.add_item(shown.clone(), ItemKind::Function(Box::new(kind)), columns)?;
+        self.items[item as usize].row = row;
         Ok((FromTree::Item(item), vec![ScopeItem::item(shown, item)]))
     }
 
@@ -353,12 +363,17 @@ impl Binder<'_> {
             ty,
             origin: (Oid::INVALID, 0),
         };
-        if call.ty().oid != oid::RECORD {
+        if !is_row(call.ty().oid) {
             if !definitions.is_empty() {
                 let message = "a column definition list is only allowed for functions returning \"record\"";
                 return Err(self.error(state::SYNTAX_ERROR, location, message));
             }
             return Ok(vec![column(name, call.ty())]);
+        }
+        if !definitions.is_empty() && is_composite(call.ty().oid) {
+            let message =
+                "a column definition list is redundant for a function returning a named composite type";
+            return Err(self.error(state::SYNTAX_ERROR, location, message));
         }
         if !definitions.is_empty() {
             let mut columns = Vec::with_capacity(definitions.len());

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, oid};
 
 use crate::access::{Dependency, RelationAccess, RelationLock};
@@ -67,7 +68,7 @@ pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
-pub use type_name::{parse_type_name, resolve_declared_type, resolve_type_name};
+pub use type_name::{named_type, parse_type_name, resolve_declared_type, resolve_type_name};
 pub use updatable_view::updatable_columns;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
@@ -255,6 +256,7 @@ impl<'a> Binder<'a> {
             kind,
             columns,
             expansion: None,
+            row: ColumnType::RECORD,
         });
         self.item_levels.push(self.levels.len());
         Ok(number)
@@ -299,6 +301,12 @@ impl<'a> Binder<'a> {
                 object: relation.oid,
                 version: relation.version,
             });
+            // A row within a row may have got other attributes.
+            for column in relation.columns.iter().filter(|column| !column.dropped) {
+                if is_composite(column.ty.element().unwrap_or(column.ty).oid) {
+                    self.depend_on_type(column.ty);
+                }
+            }
         }
         let check_as = self.check_as;
         let known = self.accesses.iter_mut();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
+use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Binder;
@@ -832,14 +833,75 @@ impl Binder<'_> {
             return push_assignment(bound, position, value, column);
         }
         let earlier = bound.iter().position(|(known, expr)| {
-            *known as usize == position && matches!(expr, Expr::SubscriptAssign { .. })
+            *known as usize == position
+                && (matches!(expr, Expr::SubscriptAssign { .. })
+                    || keeps_fields_of(expr, target, position as u16))
         });
         let container = match earlier {
             Some(earlier) => bound.remove(earlier).1,
             None => self.variable(target, position, column.location),
         };
-        let value = self.element_assignment(container, column, value, place)?;
+        let value = self.part_assignment(container, column, &column.indirection, value, place)?;
         push_assignment(bound, position, value, column)
+    }
+
+    /// `column.field = value`: the row with the field replaced. A NULL becomes a row of NULLs around it, as in PostgreSQL.
+    fn part_assignment(
+        &mut self,
+        container: Expr,
+        column: &ast::ColumnTarget,
+        steps: &[ast::IndirectionStep],
+        value: Expr,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let [ast::IndirectionStep::Field(name), rest @ ..] = steps else {
+            return self.element_assignment(container, column, steps, value, place);
+        };
+        let ty = container.ty();
+        let label = super::type_label(ty.oid);
+        let fields = match is_composite(ty.oid) {
+            true => self.fields(&container, column.location),
+            false => None,
+        };
+        let Some(fields) = fields else {
+            let message = format!(
+                "cannot assign to field \"{name}\" of column \"{}\" because its type {label} is not a composite type",
+                column.name
+            );
+            return Err(self.error(state::DATATYPE_MISMATCH, column.location, message));
+        };
+        let Some(at) = fields.iter().position(|(known, _)| known == name) else {
+            let message = format!(
+                "cannot assign to field \"{name}\" of column \"{}\" because there is no such column in data type {label}",
+                column.name
+            );
+            return Err(self.error(state::UNDEFINED_COLUMN, column.location, message));
+        };
+        let (names, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        let wanted = fields[at].ty();
+        fields[at] = match rest {
+            [] => {
+                let found = self.type_of(&value).oid;
+                match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
+                    Some(value) => value,
+                    None => {
+                        let message = format!(
+                            "subfield \"{name}\" is of type {} but expression is of type {}",
+                            super::type_label(wanted.oid),
+                            super::type_label(found)
+                        );
+                        return Err(self
+                            .error(state::DATATYPE_MISMATCH, column.location, message)
+                            .hint("You will need to rewrite or cast the expression."));
+                    }
+                }
+            }
+            rest => {
+                let inner = fields[at].clone();
+                self.part_assignment(inner, column, rest, value, place)?
+            }
+        };
+        Ok(Expr::Row { fields, names, ty })
     }
 
     /// `column[i] = value`: the array with the element or slice replaced.
@@ -847,23 +909,21 @@ impl Binder<'_> {
         &mut self,
         container: Expr,
         column: &ast::ColumnTarget,
+        steps: &[ast::IndirectionStep],
         value: Expr,
         place: Location,
     ) -> SqlResult<Expr> {
         let ty = container.ty();
         let is_field = |step: &ast::IndirectionStep| matches!(step, ast::IndirectionStep::Field(_));
-        if column.indirection.iter().any(is_field) {
-            let name = super::type_label(ty.oid);
-            let message = format!(
-                "cannot assign to field of column \"{}\" because its type {name} is not a composite type",
-                column.name
-            );
-            return Err(self.error(state::DATATYPE_MISMATCH, column.location, message));
+        if steps.iter().any(is_field) {
+            return Err(SqlError::unsupported(
+                "assignment to a field of an array's element",
+            ));
         }
         if ty.oid == oid::JSONB {
             return Err(SqlError::unsupported("assignment to a subscript of jsonb"));
         }
-        let subscripted = self.subscripts(container, &column.indirection, column.location)?;
+        let subscripted = self.subscripts(container, steps, column.location)?;
         let Expr::Subscript {
             array,
             subscripts,
@@ -958,6 +1018,17 @@ impl Binder<'_> {
 }
 
 /// A column is assigned once.
+/// A row of which an earlier assignment has replaced some fields: the others are those of the column.
+fn keeps_fields_of(expr: &Expr, target: u16, position: u16) -> bool {
+    let of_column = |field: &Expr| match field {
+        Expr::FieldSelect { record, .. } => {
+            matches!(&**record, Expr::Variable { relation, column, .. } if (*relation, *column) == (target, position))
+        }
+        _ => false,
+    };
+    matches!(expr, Expr::Row { fields, .. } if fields.iter().any(of_column))
+}
+
 fn push_assignment(
     bound: &mut Vec<(u16, Expr)>,
     position: usize,

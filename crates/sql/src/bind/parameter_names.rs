@@ -6,7 +6,8 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType, oid};
+use mote_types::ColumnType;
+use mote_types::catalog::user::is_row;
 
 use super::Binder;
 use crate::expr::Expr;
@@ -88,7 +89,7 @@ impl Binder<'_> {
         let Some(value) = self.named_variable(&[name.into()])? else {
             return Ok(None);
         };
-        if value.ty().oid != oid::RECORD {
+        if !is_row(value.ty().oid) {
             return Ok(None);
         }
         if let (Some(names), Expr::Parameter { index, .. }) = (self.names, &value) {

@@ -60,6 +60,8 @@ pub struct RangeItem {
     pub columns: Vec<ItemColumn>,
     /// The tables that a parent stands for; None for everything else.
     pub expansion: Option<Arc<Expansion>>,
+    /// The type of a row of it as one value, where it is no relation: that of a view behind its query, of a function's result.
+    pub row: ColumnType,
 }
 
 pub struct ItemColumn {

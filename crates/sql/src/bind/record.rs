@@ -3,19 +3,43 @@
 //! A record comes from a whole row, from ROW(..), from a function with OUT columns, or from a sub-query's column that is
 //! one of these; the last are followed to where they are made, as PostgreSQL does.
 
-use mote_common::SqlResult;
 use mote_common::error::state;
-use mote_types::{ColumnType, oid};
+use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::user::{is_composite, is_row, number_of};
+use mote_types::{ColumnType, Datum, Oid, oid};
 
 use super::query::{BoundCteStatement, BoundQuery, ItemKind, QueryBody, WHOLE_ROW};
 use super::{Binder, type_label};
+use crate::builtin::cast::CastUse;
 use crate::builtin::function::record_columns;
 use crate::expr::Expr;
 use mote_grammar::ast::{Location, Name};
 
+/// A literal in ROW(..) became a text for lack of anything better; where the row gets a type it takes its own part of it.
+fn untyped_literal(field: Expr) -> Expr {
+    match field {
+        Expr::Constant(value @ (Datum::Null | Datum::Text(_)), ColumnType::TEXT) => {
+            Expr::Constant(value, ColumnType::UNKNOWN)
+        }
+        other => other,
+    }
+}
+
 impl Binder<'_> {
-    /// The columns of a record, if the statement tells them.
+    /// The columns of a record, if the statement or the record's type tells them.
     pub(super) fn record_columns(&self, record: &Expr) -> Option<Vec<(Name, ColumnType)>> {
+        let told = self.told_columns(record);
+        told.or_else(|| self.attributes(record.ty().oid))
+    }
+
+    /// The attributes of a composite type.
+    fn attributes(&self, ty: Oid) -> Option<Vec<(Name, ColumnType)>> {
+        let row = self.catalog.row_type(ty)?;
+        let named = row.names.iter().zip(&row.types);
+        Some(named.map(|(name, ty)| (name.as_str().into(), *ty)).collect())
+    }
+
+    fn told_columns(&self, record: &Expr) -> Option<Vec<(Name, ColumnType)>> {
         match record {
             Expr::Call {
                 function, arguments, ..
@@ -77,7 +101,7 @@ impl Binder<'_> {
     /// `(record).name`.
     pub(super) fn field(&mut self, record: Expr, name: &str, location: Location) -> SqlResult<Expr> {
         let ty = record.ty();
-        if ty.oid != oid::RECORD {
+        if !is_row(ty.oid) {
             let message = format!(
                 "column notation .{name} applied to type {}, which is not a composite type",
                 type_label(ty.oid)
@@ -90,7 +114,10 @@ impl Binder<'_> {
         match position {
             Some(position) => Ok(self.field_at(&record, position, location)),
             None => {
-                let message = format!("could not identify column \"{name}\" in record data type");
+                let message = match is_composite(ty.oid) {
+                    true => format!("column \"{name}\" not found in data type {}", type_label(ty.oid)),
+                    false => format!("could not identify column \"{name}\" in record data type"),
+                };
                 Err(self.error(state::UNDEFINED_COLUMN, location, message))
             }
         }
@@ -131,5 +158,113 @@ impl Binder<'_> {
                 .map(|(position, (name, _))| (name, self.field_at(record, position, location)))
                 .collect(),
         )
+    }
+
+    /// A row on its way into a composite type. A `record` must show its fields: PostgreSQL takes ROW(..) and whole rows.
+    pub(super) fn coerce_row(
+        &mut self,
+        row: Expr,
+        target: ColumnType,
+        context: CastUse,
+        location: Location,
+    ) -> SqlResult<Option<Expr>> {
+        let is_whole = matches!(
+            &row,
+            Expr::Variable {
+                column: WHOLE_ROW,
+                ..
+            }
+        );
+        if row.ty().oid != oid::RECORD {
+            return match is_whole && self.inherits(number_of(row.ty().oid), number_of(target.oid)) {
+                true => self.parent_row(&row, target, location).map(Some),
+                false => Ok(None),
+            };
+        }
+        if !is_whole && !matches!(row, Expr::Row { .. }) {
+            return Ok(None);
+        }
+        let (Some(given), Some(wanted)) = (self.fields(&row, location), self.attributes(target.oid)) else {
+            return Ok(None);
+        };
+        self.depend_on_type(target);
+        let refused = |binder: &Self, detail: String| {
+            let message = format!("cannot cast type record to {}", type_label(target.oid));
+            Err(binder
+                .error(state::CANNOT_COERCE, location, message)
+                .detail(detail))
+        };
+        if given.len() != wanted.len() {
+            let number = if given.len() < wanted.len() { "few" } else { "many" };
+            return refused(self, format!("Input has too {number} columns."));
+        }
+        let mut fields = Vec::with_capacity(wanted.len());
+        let mut names = Vec::with_capacity(wanted.len());
+        for (position, ((_, field), (name, ty))) in given.into_iter().zip(wanted).enumerate() {
+            let field = untyped_literal(field);
+            let from = self.type_of(&field).oid;
+            match self.try_coerce(field, ty, context, location)? {
+                Some(field) => fields.push(field),
+                None => {
+                    let (from, to) = (type_label(from), type_label(ty.oid));
+                    let place = position + 1;
+                    return refused(
+                        self,
+                        format!("Cannot cast type {from} to {to} in column {place}."),
+                    );
+                }
+            }
+            names.push(name);
+        }
+        let ty = target;
+        Ok(Some(Expr::Row { fields, names, ty }))
+    }
+
+    /// The row of a child as one of its parent, which has its columns under the same names.
+    fn parent_row(&mut self, row: &Expr, target: ColumnType, location: Location) -> SqlResult<Expr> {
+        let wanted = self.attributes(target.oid).unwrap_or_default();
+        let mut fields = Vec::with_capacity(wanted.len());
+        for (name, _) in &wanted {
+            fields.push(self.field(row.clone(), name, location)?);
+        }
+        let names = wanted.into_iter().map(|(name, _)| name).collect();
+        Ok(Expr::Row {
+            fields,
+            names,
+            ty: target,
+        })
+    }
+
+    /// Is the relation a child of the other one, or a child of a child?
+    fn inherits(&self, relation: Oid, ancestor: Oid) -> bool {
+        let parents = self.catalog.relation(relation).map(|found| found.parents.clone());
+        let mut parents = parents.into_iter().flatten();
+        parents.any(|parent| parent == ancestor || self.inherits(parent, ancestor))
+    }
+
+    /// Do rows of the type hold what is read by the settings of the session?
+    pub(super) fn holds_times(&self, ty: Oid) -> bool {
+        let attributes = self.attributes(ty).unwrap_or_default();
+        attributes.iter().any(|(_, ty)| {
+            let base = ty.element().unwrap_or(*ty).oid;
+            let is_time = matches!(
+                base,
+                oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
+            );
+            is_time || (is_composite(base) && self.holds_times(base))
+        })
+    }
+
+    /// A row type whose columns are of domains has rules that reading a value of it would not hold to.
+    pub(super) fn refuse_domains_within(&self, ty: Oid) -> SqlResult<()> {
+        let relation = self.catalog.relation(number_of(ty)).filter(|_| is_composite(ty));
+        let mut columns = relation.iter().flat_map(|relation| &relation.columns);
+        match columns.any(|column| column.domain.is_some() && !column.dropped) {
+            true => Err(SqlError::unsupported(format_args!(
+                "values of type {}, which has columns of domains",
+                type_label(ty)
+            ))),
+            false => Ok(()),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::{ColumnType, oid};
 
 use super::call::{display_name, gather_variadic, type_list};
@@ -99,16 +100,11 @@ impl Binder<'_> {
             object: routine.oid,
             version: routine.version,
         });
-        // Rows of tables that it takes or gives.
-        let rows = routine.arguments.iter().filter_map(|argument| argument.ty.row_of);
-        for object in rows.chain(routine.result.row_of) {
-            if let Some(relation) = self.catalog.relation(object) {
-                self.dependencies.push(Dependency {
-                    object,
-                    version: relation.version,
-                });
-            }
-        }
+        // Rows that it takes or gives.
+        let types = routine.arguments.iter().map(|argument| argument.ty.ty);
+        types
+            .chain([routine.result.ty])
+            .for_each(|ty| self.depend_on_type(ty));
         self.routines.push(routine.clone());
     }
 
@@ -161,7 +157,7 @@ impl Binder<'_> {
         let converted =
             self.place_arguments(routine, chosen, &declared, arguments.to_vec(), call.location)?;
         let ty = ColumnType::new(ty);
-        let columns = self.result_columns(routine, outputs, ty);
+        let columns = self.result_columns(outputs, ty);
         Ok(Some(ChosenRoutine {
             routine: routine.clone(),
             arguments: converted,
@@ -234,15 +230,14 @@ impl Binder<'_> {
     /// The columns of one result row, where the definition tells them.
     fn result_columns(
         &self,
-        routine: &Routine,
         outputs: Vec<(String, ColumnType)>,
         ty: ColumnType,
     ) -> Option<Vec<(String, ColumnType)>> {
-        if ty.oid != oid::RECORD {
+        if !is_row(ty.oid) {
             return None;
         }
-        if let Some(relation) = routine.result.row_of {
-            return row_columns(relation, self.catalog);
+        if is_composite(ty.oid) {
+            return row_columns(ty.oid, self.catalog);
         }
         if outputs.is_empty() {
             return None;
@@ -258,10 +253,11 @@ impl Binder<'_> {
     fn rows_fit(&self, routine: &Routine, chosen: &Prototype<'_>, arguments: &[Placed]) -> bool {
         let inputs: Vec<RoutineType> = routine.inputs().map(|input| input.ty).collect();
         arguments.iter().zip(&chosen.slots).all(|((expr, _), slot)| {
-            let Some(relation) = inputs[*slot].row_of else {
+            let ty = inputs[*slot].ty.oid;
+            if !is_composite(ty) || expr.ty().oid == ty {
                 return true;
-            };
-            match (self.record_columns(expr), row_columns(relation, self.catalog)) {
+            }
+            match (self.record_columns(expr), row_columns(ty, self.catalog)) {
                 (Some(have), Some(want)) => {
                     have.len() == want.len()
                         && have
@@ -275,14 +271,11 @@ impl Binder<'_> {
     }
 }
 
-/// The live columns of a relation.
-pub fn row_columns(
-    relation: Oid,
-    catalog: &dyn crate::catalog::CatalogView,
-) -> Option<Vec<(String, ColumnType)>> {
-    let relation = catalog.relation(relation)?;
-    let live = relation.columns.iter().filter(|column| !column.dropped);
-    Some(live.map(|column| (column.name.clone(), column.ty)).collect())
+/// The attributes of a composite type.
+pub fn row_columns(ty: Oid, catalog: &dyn crate::catalog::CatalogView) -> Option<Vec<(String, ColumnType)>> {
+    let row = catalog.row_type(ty)?;
+    let named = row.names.iter().zip(&row.types);
+    Some(named.map(|(name, ty)| (name.to_string(), *ty)).collect())
 }
 
 /// The best of the prototypes: an exact match, else PostgreSQL's choice.

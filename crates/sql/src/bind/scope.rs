@@ -467,10 +467,10 @@ impl Binder<'_> {
     fn whole_row(&self, item: &ScopeItem, location: Location) -> SqlResult<Expr> {
         match &item.source {
             ScopeSource::Item(number) => match &self.items[*number as usize].kind {
-                ItemKind::Relation(_) => Ok(Expr::Variable {
+                ItemKind::Relation(relation) => Ok(Expr::Variable {
                     relation: *number,
                     column: WHOLE_ROW,
-                    ty: ColumnType::RECORD,
+                    ty: relation.row_value_type(),
                     location: location.0,
                 }),
                 // A function that yields one scalar column means that column when named alone.
@@ -480,7 +480,7 @@ impl Binder<'_> {
                 _ if self.nullable_items.contains(number) => Ok(Expr::Variable {
                     relation: *number,
                     column: WHOLE_ROW,
-                    ty: ColumnType::RECORD,
+                    ty: self.items[*number as usize].row,
                     location: location.0,
                 }),
                 // Always there: its columns say all.
@@ -493,7 +493,7 @@ impl Binder<'_> {
                     Ok(Expr::Row {
                         fields: fields.collect(),
                         names: names.collect(),
-                        ty: ColumnType::RECORD,
+                        ty: self.items[*number as usize].row,
                     })
                 }
             },

@@ -6,6 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::relabelled;
+use mote_types::catalog::user::is_row;
 use mote_types::oid;
 
 use super::query::{
@@ -287,7 +288,8 @@ impl Binder<'_> {
     fn check_ordering(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
         let ty = expr.ty();
         let ordered = ty.is_array()
-            || matches!(ty.oid, oid::RECORD | oid::VARCHAR)
+            || is_row(ty.oid)
+            || ty.oid == oid::VARCHAR
             || mote_types::catalog::is_reg_type(ty.oid)
             || mote_types::catalog::user::is_enum(ty.oid)
             || exact_operator("<", ty.oid, ty.oid).is_some()

@@ -2,7 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::{is_domain, is_user_type, type_of_stored_name};
+use mote_types::catalog::user::{is_composite, is_domain, is_user_type, type_of_stored_name};
 use mote_types::catalog::{typmod_from_args, unsupported_type_name};
 use mote_types::{ColumnType, format_type, oid, type_by_name};
 
@@ -17,6 +17,7 @@ impl Binder<'_> {
     pub(super) fn declared_type(&mut self, name: &TypeName) -> SqlResult<(ColumnType, Option<Oid>)> {
         let resolved = resolve_declared_type(name, self.catalog);
         let (ty, domain) = resolved.map_err(|error| error.at(self.position(name.location)))?;
+        self.refuse_domains_within(ty.element().unwrap_or(ty).oid)?;
         self.depend_on_type(ty);
         Ok((ty, domain))
     }
@@ -37,6 +38,11 @@ impl Binder<'_> {
         if let Some(version) = self.catalog.version_of(ty) {
             let dependency = Dependency { object: ty, version };
             self.dependencies.push(dependency);
+        }
+        if let Some(row) = self.catalog.row_type(ty) {
+            row.types
+                .iter()
+                .for_each(|attribute| self.depend_on_type(*attribute));
         }
     }
 }
@@ -134,15 +140,34 @@ fn resolve_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnT
 
 /// A type that a user made, the array over one (`_name`), or one that a stored definition names by its OID.
 fn user_type(schema: Option<&str>, name: &str, catalog: &dyn CatalogView) -> Option<Oid> {
-    if let Some(found) = catalog.user_type_named(schema, name) {
-        return Some(found.oid);
+    if let Some(found) = named_type(schema, name, catalog) {
+        return Some(found);
     }
     if let Some(element) = name.strip_prefix('_')
-        && let Some(found) = catalog.user_type_named(schema, element)
+        && let Some(found) = named_type(schema, element, catalog)
     {
-        return ColumnType::new(found.oid).array_of().map(|array| array.oid);
+        return ColumnType::new(found).array_of().map(|array| array.oid);
     }
     type_of_stored_name(name).filter(|_| schema.is_none())
+}
+
+/// A type that a user made, or the row type of a relation. A schema has one of both at most.
+pub fn named_type(schema: Option<&str>, name: &str, catalog: &dyn CatalogView) -> Option<Oid> {
+    let made = catalog.user_type_named(schema, name);
+    let relation = catalog.relation_by_name(schema, name);
+    let row = relation.map(|relation| (relation.row_value_type().oid, relation.schema.clone()));
+    let row = row.filter(|(ty, _)| is_composite(*ty));
+    match (made, row) {
+        (Some(made), Some((row, in_schema))) => {
+            let path = catalog.search_path();
+            let place = |schema: &str| path.iter().position(|known| known == schema);
+            Some(match place(&in_schema) < place(&made.schema) {
+                true => row,
+                false => made.oid,
+            })
+        }
+        (made, row) => made.map(|made| made.oid).or(row.map(|(ty, _)| ty)),
+    }
 }
 
 fn bad_modifier() -> SqlError {

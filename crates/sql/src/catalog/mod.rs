@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, TableId};
-use mote_types::ColumnType;
-use mote_types::catalog::user::{UserType, is_user_type};
+use mote_types::catalog::user::{UserType, composite_oid, is_composite, is_user_type, number_of};
+use mote_types::datum::RowType;
+use mote_types::{ColumnType, oid};
 
 pub mod index_method;
 pub mod inheritance;
@@ -86,6 +87,37 @@ impl Relation {
     /// A partitioned table: has no rows of its own.
     pub fn is_partitioned(&self) -> bool {
         self.partitioning.is_some()
+    }
+
+    /// The type of the relation's rows.
+    pub fn row_type(&self) -> RowType {
+        let mut row = RowType {
+            of: composite_oid(self.oid)
+                .filter(|_| self.has_row_type())
+                .unwrap_or(Oid::INVALID),
+            ..RowType::default()
+        };
+        for (column, number) in self.columns.iter().zip(1..).filter(|(column, _)| !column.dropped) {
+            row.types.push(column.ty);
+            row.names.push(column.name.as_str().into());
+            row.numbers.push(number);
+        }
+        row
+    }
+
+    /// Sequences have none, nor have relations whose rows are made by code: PostgreSQL's have, but whoever looks through
+    /// pg_type would pay for hundreds of types that nobody uses.
+    fn has_row_type(&self) -> bool {
+        match self.kind {
+            RelationKind::Table | RelationKind::View => true,
+            RelationKind::Virtual | RelationKind::Index | RelationKind::Sequence => false,
+        }
+    }
+
+    /// The type of the relation's rows as one value: `record` where it has no row type of its own.
+    pub fn row_value_type(&self) -> ColumnType {
+        let named = composite_oid(self.oid).filter(|_| self.has_row_type());
+        ColumnType::new(named.unwrap_or(oid::RECORD))
     }
 
     /// WITH CHECK OPTION of a view.
@@ -333,8 +365,21 @@ pub trait CatalogView {
     fn user_type(&self, _oid: Oid) -> Option<Arc<UserType>> {
         None
     }
+    /// The attributes of a composite type or of the row type of a relation.
+    fn row_type(&self, ty: Oid) -> Option<Arc<RowType>> {
+        if !is_composite(ty) {
+            return None;
+        }
+        match self.user_type(ty) {
+            Some(known) => known.row.clone(),
+            None => Some(Arc::new(self.relation(number_of(ty))?.row_type())),
+        }
+    }
     /// The version of a relation, routine or type.
     fn version_of(&self, object: Oid) -> Option<u64> {
+        if is_composite(object) && self.user_type(object).is_none() {
+            return self.relation(number_of(object)).map(|relation| relation.version);
+        }
         if is_user_type(object) {
             return self.user_type(object).map(|ty| ty.version);
         }

@@ -3,6 +3,7 @@
 //! Nothing is evaluated here: a [`ConstantFolder`] of the layer above computes immutable calls over constants. Folding
 //! is best effort: what fails to fold fails again, with its error, when it is executed.
 
+use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::builtin::function::{FunctionId, Volatility};
@@ -59,8 +60,8 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 negated: !negated,
             },
             // A row may be neither.
-            Expr::IsNull(argument) if argument.ty().oid != oid::RECORD => Expr::IsNotNull(argument),
-            Expr::IsNotNull(argument) if argument.ty().oid != oid::RECORD => Expr::IsNull(argument),
+            Expr::IsNull(argument) if !is_row(argument.ty().oid) => Expr::IsNotNull(argument),
+            Expr::IsNotNull(argument) if !is_row(argument.ty().oid) => Expr::IsNull(argument),
             other => Expr::Not(Box::new(other)),
         },
         Expr::IsNull(inner) if is_flat_row(&inner) => field_tests(*inner, Expr::IsNull),
@@ -182,7 +183,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
 /// A row whose fields may be tested for null one by one. A field that is a row itself is not looked into by the test of
 /// the row around it, but would be by its own.
 fn is_flat_row(expr: &Expr) -> bool {
-    matches!(expr, Expr::Row { fields, .. } if fields.iter().all(|field| field.ty().oid != oid::RECORD))
+    matches!(expr, Expr::Row { fields, .. } if fields.iter().all(|field| !is_row(field.ty().oid)))
 }
 
 /// A row is null when all fields are, and not null when none is: two questions, not one and its opposite.

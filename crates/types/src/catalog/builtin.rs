@@ -45,6 +45,14 @@ pub static ENUM_SHAPE: TypeInfo =
 /// The same of the arrays over them.
 pub static ENUM_ARRAY_SHAPE: TypeInfo = array(0, "", "", 0, b'i', 0, "", "");
 
+/// What pg_type shows of every composite type and of the row types of relations.
+#[rustfmt::skip]
+pub static COMPOSITE_SHAPE: TypeInfo =
+    base(0, "", "", -1, false, b'c', b'C', false, 0, 0, b'd', b'x', 0, ["record_in", "record_out", "record_recv", "record_send", "", "", ""]);
+
+/// The same of the arrays over them.
+pub static COMPOSITE_ARRAY_SHAPE: TypeInfo = array(0, "", "", 0, b'd', 0, "", "");
+
 /// Every built-in type, ordered by OID so that look-ups can search by halves.
 #[rustfmt::skip]
 pub static BUILTIN_TYPES: &[TypeInfo] = &[

@@ -170,6 +170,7 @@ pub struct TypeInfo {
 pub mod category {
     pub const ARRAY: u8 = b'A';
     pub const BOOLEAN: u8 = b'B';
+    pub const COMPOSITE: u8 = b'C';
     pub const DATETIME: u8 = b'D';
     pub const ENUM: u8 = b'E';
     pub const NUMERIC: u8 = b'N';
@@ -193,6 +194,10 @@ pub fn type_shape(oid: Oid) -> Option<&'static TypeInfo> {
     match type_info(oid) {
         None if user::is_enum(oid) => Some(&builtin::ENUM_SHAPE),
         None if user::is_domain(oid) => None,
+        None if user::is_composite(oid) => Some(&builtin::COMPOSITE_SHAPE),
+        None if user::user_element(oid).is_some_and(user::is_composite) => {
+            Some(&builtin::COMPOSITE_ARRAY_SHAPE)
+        }
         None if user::is_user_type(oid) => Some(&builtin::ENUM_ARRAY_SHAPE),
         known => known,
     }
@@ -211,6 +216,7 @@ pub fn category_of(oid: Oid) -> u8 {
         Some(info) => info.category,
         None if user::is_enum(oid) => category::ENUM,
         None if user::is_domain(oid) => category::USER,
+        None if user::is_composite(oid) => category::COMPOSITE,
         None if user::is_user_type(oid) => category::ARRAY,
         None => category::USER,
     }

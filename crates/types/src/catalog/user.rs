@@ -14,10 +14,12 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::ColumnType;
+use crate::datum::RowType;
 
 const ENUM: u32 = 1 << 28;
 const ARRAY: u32 = 1 << 29;
 const DOMAIN: u32 = 1 << 30;
+const COMPOSITE: u32 = DOMAIN | ENUM;
 const NUMBER: u32 = ENUM - 1;
 
 /// The OID of an enum whose object has this number; `None` if there are no such numbers left.
@@ -36,6 +38,23 @@ pub fn is_domain(ty: Oid) -> bool {
     ty.0 & !NUMBER == DOMAIN
 }
 
+/// The OID of the row type of the relation or composite type with this number; `None` if there are no such numbers left.
+pub fn composite_oid(number: Oid) -> Option<Oid> {
+    (number.0 <= NUMBER).then_some(Oid(COMPOSITE | number.0))
+}
+
+/// A composite type, or the row type of a relation.
+#[inline]
+pub fn is_composite(ty: Oid) -> bool {
+    ty.0 & !NUMBER == COMPOSITE
+}
+
+/// A type whose values are rows: composite types and `record`.
+#[inline]
+pub fn is_row(ty: Oid) -> bool {
+    ty == crate::oid::RECORD || is_composite(ty)
+}
+
 /// The object's number in the OID of a user's type.
 pub fn number_of(ty: Oid) -> Oid {
     Oid(ty.0 & NUMBER)
@@ -49,17 +68,18 @@ pub fn is_enum(ty: Oid) -> bool {
 /// A type that a user made, or the array over one.
 #[inline]
 pub fn is_user_type(ty: Oid) -> bool {
-    ty.0 & !(NUMBER | ARRAY) == ENUM || is_domain(ty)
+    matches!(ty.0 & !(NUMBER | ARRAY), ENUM | COMPOSITE) || is_domain(ty)
 }
 
 /// The element type of an array over a user's type.
 pub(super) fn user_element(ty: Oid) -> Option<Oid> {
-    (ty.0 & !NUMBER == ENUM | ARRAY).then_some(Oid(ty.0 & !ARRAY))
+    let element = Oid(ty.0 & !ARRAY);
+    (ty.0 & ARRAY != 0 && (is_enum(element) || is_composite(element))).then_some(element)
 }
 
 /// The array type over a user's type.
 pub(super) fn user_array(ty: Oid) -> Option<Oid> {
-    is_enum(ty).then_some(Oid(ty.0 | ARRAY))
+    (is_enum(ty) || is_composite(ty)).then_some(Oid(ty.0 | ARRAY))
 }
 
 /// A user's type as its catalog describes it.
@@ -70,8 +90,10 @@ pub struct UserType {
     pub name: String,
     /// In their order.
     pub labels: Vec<EnumLabel>,
-    /// What a domain is made of; None for an enum.
+    /// What a domain is made of; None for the other kinds.
     pub domain: Option<DomainType>,
+    /// The attributes of a composite type, without those that were dropped; None for the other kinds.
+    pub row: Option<Arc<RowType>>,
     /// Grows with every change; plans compare it.
     pub version: u64,
 }
@@ -126,6 +148,8 @@ pub trait TypeDictionary {
     fn keys(&self, ty: Oid) -> Vec<i64>;
     /// Refuses a value that the transaction itself has added (55P04).
     fn check_usable(&self, ty: Oid, key: i64) -> SqlResult<()>;
+    /// The attributes that a composite type has now.
+    fn row_type(&self, ty: Oid) -> Option<Arc<RowType>>;
 }
 
 mote_common::per_thread! {
@@ -213,4 +237,9 @@ pub fn enum_keys(ty: Oid) -> Vec<i64> {
 /// Refuses a value that the transaction itself has added (55P04).
 pub fn check_usable(ty: Oid, key: i64) -> SqlResult<()> {
     current().map_or(Ok(()), |dictionary| dictionary.check_usable(ty, key))
+}
+
+/// The attributes that a composite type has now; `None` where nobody knows.
+pub fn row_type(ty: Oid) -> Option<Arc<RowType>> {
+    current()?.row_type(ty)
 }

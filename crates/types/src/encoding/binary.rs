@@ -7,7 +7,10 @@ use mote_common::{Oid, SqlResult};
 
 use super::Converter;
 use crate::ColumnType;
-use crate::catalog::{is_text_like, user::is_enum};
+use crate::catalog::{
+    is_text_like,
+    user::{is_enum, is_row},
+};
 use crate::oid;
 
 type Recode<'r> = &'r dyn Fn(&[u8], &mut Vec<u8>) -> SqlResult<()>;
@@ -39,7 +42,7 @@ fn recoded(ty: Oid, value: &[u8], recode: Recode<'_>, out: &mut Vec<u8>) -> SqlR
         return recode(text, out);
     } else if (is_text_like(ty) && ty != oid::CHAR) || is_enum(ty) {
         return recode(value, out);
-    } else if ty == oid::RECORD {
+    } else if is_row(ty) {
         record(value, recode, out)?
     } else if ColumnType::new(ty).is_array() {
         array(value, recode, out)?

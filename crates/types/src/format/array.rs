@@ -2,7 +2,7 @@
 
 use super::text::{input_text, output_text};
 use crate::catalog::ColumnType;
-use crate::datum::{Array, Datum, Dimension, ELEMENT_COST, Record};
+use crate::datum::{Array, Datum, Dimension, ELEMENT_COST};
 use crate::oid;
 use crate::settings::FormatSettings;
 use mote_common::error::state;
@@ -410,34 +410,4 @@ fn write_element(element: &Datum, ty: ColumnType, settings: &FormatSettings, out
         }
         out.push(b'"');
     }
-}
-
-/// `(1,"a b",)`: NULL is nothing, quotes and backslashes are doubled.
-pub fn write_record(record: &Record, settings: &FormatSettings, out: &mut Vec<u8>) {
-    out.push(b'(');
-    for (slot, (field, ty)) in record.fields.iter().zip(&record.ty.types).enumerate() {
-        if slot > 0 {
-            out.push(b',');
-        }
-        if field.is_null() {
-            continue;
-        }
-        let start = out.len();
-        output_text(field, *ty, settings, out);
-        let value = &out[start..];
-        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'(' | b')' | b',' | b' ' | b'\t'..=b'\r');
-        if value.is_empty() || value.iter().any(special) {
-            let value = value.to_vec();
-            out.truncate(start);
-            out.push(b'"');
-            for byte in value {
-                if matches!(byte, b'"' | b'\\') {
-                    out.push(byte);
-                }
-                out.push(byte);
-            }
-            out.push(b'"');
-        }
-    }
-    out.push(b')');
 }

@@ -1,14 +1,14 @@
 //! The binary wire format of every type: big-endian, as PostgreSQL's send and receive functions have it.
 
 use super::array::too_many_dimensions;
-use super::utf8;
-use crate::catalog::user::{is_enum, read_label, write_label};
+use super::{record, utf8};
+use crate::catalog::user::{is_composite, is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_text_like};
 use crate::datetime;
 use crate::typmod::coerce_typmod;
 use std::sync::Arc;
 
-use crate::datum::{Array, Datum, Dimension, Record, RowType};
+use crate::datum::{Array, Datum, Dimension, RowType};
 use crate::family;
 use crate::geometry;
 use crate::json::{self, Json};
@@ -122,6 +122,7 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         oid::NAME => Datum::Text(read_name(reader.rest())?),
         oid::VOID => Datum::Text(CompactString::default()),
         oid::RECORD => read_record(reader)?,
+        other if is_composite(other) => read_composite(ty, reader)?,
         other if is_oid_like(other) => Datum::Oid(reader.i32()? as u32),
         other if is_text_like(other) => Datum::Text(CompactString::new(utf8(reader.rest())?)),
         other if is_enum(other) => Datum::Enum(read_label(other, utf8(reader.rest())?)?),
@@ -250,8 +251,32 @@ fn read_record(reader: &mut Reader<'_>) -> SqlResult<Datum> {
         fields.push(read_delimited(ty, reader)?);
         types.push(ty);
     }
-    let ty = Arc::new(RowType::anonymous(types));
-    Ok(Datum::Record(Box::new(Record { ty, fields })))
+    Ok(record::row(Arc::new(RowType::anonymous(types)), fields))
+}
+
+/// A row of a composite type, which must have its fields in number and types.
+fn read_composite(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
+    let row_type = record::attributes(ty)?;
+    let mismatch = |message: String| Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+    let (count, expected) = (reader.i32()?, row_type.types.len());
+    if usize::try_from(count) != Ok(expected) {
+        return mismatch(format!("wrong number of columns: {count}, expected {expected}"));
+    }
+    let mut fields = Vec::with_capacity(expected);
+    for (position, ty) in row_type.types.iter().enumerate() {
+        let given = Oid(reader.i32()? as u32);
+        if given != ty.oid {
+            return mismatch(format!(
+                "binary data has type {given} ({}) instead of expected {} ({}) in record column {}",
+                crate::format_type(given, -1),
+                ty.oid,
+                crate::format_type(ty.oid, -1),
+                position + 1,
+            ));
+        }
+        fields.push(read_delimited(*ty, reader)?);
+    }
+    Ok(record::row(row_type, fields))
 }
 
 /// Appends a value's binary form without a length word; NULL appends nothing.

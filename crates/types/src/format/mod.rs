@@ -9,6 +9,7 @@ pub mod text;
 pub mod bytea;
 pub mod array;
 pub mod binary;
+mod record;
 mod number_picture;
 pub mod to_char_numeric;
 pub mod to_number;

@@ -1,8 +1,8 @@
 //! Text input and output of every type.
 
-use super::{array, bytea, float, invalid_syntax, out_of_range, trim_blanks};
+use super::{array, bytea, float, invalid_syntax, out_of_range, record, trim_blanks};
 use crate::catalog::truncate_name;
-use crate::catalog::user::{is_enum, read_label, write_label};
+use crate::catalog::user::{is_composite, is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
 use crate::datetime;
 use crate::datum::Datum;
@@ -84,6 +84,7 @@ pub fn input_text_with_length_check(
         other if is_oid_like(other) => return parse_oid(text, ty).map(Datum::Oid),
         other if is_text_like(other) => return Ok(Datum::Text(CompactString::new(text))),
         other if is_enum(other) => return read_label(other, text).map(Datum::Enum),
+        other if is_composite(other) => return record::parse(ty, text, settings),
         _ if ty.is_array() => return array::parse(ty, text, settings),
         oid::RECORD => {
             return Err(SqlError::new(
@@ -167,7 +168,7 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
         Datum::Uuid(value) => write_uuid(value, out),
         Datum::Jsonb(value) => value.write(out),
         Datum::Array(value) => array::write(value, ty, settings, out),
-        Datum::Record(value) => array::write_record(value, settings, out),
+        Datum::Record(value) => record::write(value, settings, out),
     }
 }
 

@@ -3,8 +3,10 @@
 use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::{Column, Identity, Inheritance};
 use mote_types::catalog::type_shape;
+use mote_types::catalog::user::number_of;
 use mote_types::{ColumnType, Datum, TypeInfo, oid};
 
+use crate::catalog_store::TypeEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::views::all_relations;
 use crate::views::facts::{Facts, KnownIndex};
@@ -139,7 +141,25 @@ pub fn attribute(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for known in facts.indexes() {
         rows.extend(index_attributes(known));
     }
+    for entry in facts.user_types() {
+        rows.extend(composite_attributes(entry));
+    }
     Ok(rows)
+}
+
+/// The attributes of a composite type, dropped ones included.
+fn composite_attributes(entry: &TypeEntry) -> impl Iterator<Item = Vec<Datum>> {
+    let relation = number_of(Oid(entry.stored.oid));
+    let attributes = entry.stored.attributes.iter().flatten().zip(1..);
+    attributes.map(move |(attribute, number)| {
+        let ty = ColumnType::with_typmod(Oid(attribute.type_oid), attribute.typmod);
+        let plain = Attribute::plain(relation, number, &attribute.name, ty, false);
+        let shown = Attribute {
+            dropped: attribute.dropped,
+            ..plain
+        };
+        shown.row()
+    })
 }
 
 fn sequence_attributes(relation: Oid) -> impl Iterator<Item = Vec<Datum>> {

@@ -6,7 +6,9 @@ use mote_sql::access::privilege;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind};
 use mote_types::Datum;
+use mote_types::catalog::user::{composite_oid, number_of};
 
+use crate::catalog_store::TypeEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
@@ -52,7 +54,7 @@ impl Class<'_> {
             self.oid,
             self.name,
             self.schema,
-            Oid::INVALID,
+            row_type_of(self.oid, self.kind),
             Oid::INVALID,
             self.owner,
             self.access_method,
@@ -101,7 +103,44 @@ pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for known in facts.indexes() {
         rows.push(index_class(facts, known));
     }
+    rows.extend(facts.user_types().into_iter().filter_map(composite_class));
     Ok(rows)
+}
+
+/// The type of a relation's rows; zero where it has none.
+fn row_type_of(relation: Oid, kind: char) -> Oid {
+    match kind {
+        'r' | 'p' | 'v' | 'c' if relation >= Oid::FIRST_USER => {
+            composite_oid(relation).unwrap_or(Oid::INVALID)
+        }
+        _ => Oid::INVALID,
+    }
+}
+
+/// A composite type has a row of pg_class, to which its attributes belong.
+fn composite_class(entry: &TypeEntry) -> Option<Vec<Datum>> {
+    let attributes = entry.stored.attributes.as_ref()?;
+    let class = Class {
+        oid: number_of(Oid(entry.stored.oid)),
+        name: &entry.stored.name,
+        schema: Oid(entry.stored.schema),
+        owner: Oid(entry.stored.owner),
+        access_method: Oid::INVALID,
+        storage: Oid::INVALID,
+        rows: 0.0,
+        kind: 'c',
+        columns: attributes.len() as i16,
+        has_index: false,
+        checks: 0,
+        has_rules: false,
+        has_triggers: false,
+        has_children: false,
+        temporary: false,
+        acl: NULL,
+        options: NULL,
+        partition: None,
+    };
+    Some(class.row())
 }
 
 fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {

@@ -2,7 +2,9 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::builtin::cast::{CastUse, casts as all_casts};
+use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
@@ -36,6 +38,16 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             rows.extend(domains::type_row(stored, domain));
             continue;
         }
+        if stored.attributes.is_some() {
+            let kind = RowKind {
+                oid: Oid(stored.oid),
+                name: &stored.name,
+                schema: Oid(stored.schema),
+                owner: Oid(stored.owner),
+            };
+            rows.extend(row_types(kind));
+            continue;
+        }
         let ty = ColumnType::new(Oid(stored.oid));
         let array = ty.array_of().map_or(Oid::INVALID, |array| array.oid);
         let own = |oid: Oid, prefix: &str, element, array| Place {
@@ -54,7 +66,52 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             rows.extend(type_shape(place.oid).map(|shape| type_row(shape, place)));
         }
     }
+    for known in facts.relations() {
+        rows.extend(relation_types(known.relation));
+    }
     Ok(rows)
+}
+
+/// What there is to say of a composite type or of the row type of a relation.
+struct RowKind<'f> {
+    oid: Oid,
+    name: &'f str,
+    schema: Oid,
+    owner: Oid,
+}
+
+fn relation_types(relation: &Relation) -> impl Iterator<Item = Vec<Datum>> {
+    let ty = relation.row_value_type().oid;
+    let kind = RowKind {
+        oid: ty,
+        name: &relation.name,
+        schema: relation.schema_oid,
+        owner: relation.owner,
+    };
+    is_composite(ty).then(|| row_types(kind)).into_iter().flatten()
+}
+
+/// The rows of a row type and of the arrays over it.
+fn row_types(kind: RowKind<'_>) -> impl Iterator<Item = Vec<Datum>> {
+    let array = ColumnType::new(kind.oid)
+        .array_of()
+        .map_or(Oid::INVALID, |array| array.oid);
+    let place = |oid: Oid, prefix: &str, element, array| Place {
+        oid,
+        name: format!("{prefix}{}", kind.name),
+        schema: kind.schema,
+        owner: kind.owner,
+        element,
+        array,
+        acl: NULL,
+    };
+    let places = [
+        place(kind.oid, "", Oid::INVALID, array),
+        place(array, "_", kind.oid, Oid::INVALID),
+    ];
+    places
+        .into_iter()
+        .filter_map(|place| type_shape(place.oid).map(|shape| type_row(shape, place)))
 }
 
 /// pg_enum.
@@ -103,7 +160,11 @@ fn type_row(info: &TypeInfo, place: Place) -> Vec<Datum> {
         info.preferred,
         true,
         info.delim as char,
-        Oid::INVALID,
+        if is_composite(place.oid) {
+            number_of(place.oid)
+        } else {
+            Oid::INVALID
+        },
         support(info.subscript),
         place.element,
         place.array,

@@ -7,6 +7,7 @@ use mote_grammar::ast::{
     SetAction, SetVariable, TypeName,
 };
 use mote_sql::catalog::CatalogView;
+use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
@@ -330,30 +331,22 @@ fn body_text(value: &OptionValue) -> SqlResult<String> {
 /// A type of an argument or result: a type, or the name of a relation for its row.
 pub(super) fn resolve_type(name: &TypeName, context: &StatementContext<'_>) -> SqlResult<StoredType> {
     let catalog = &context.session.catalog;
-    let resolved = mote_sql::resolve_type_name(name, catalog);
-    let error = match resolved {
-        Ok(ty) => {
-            return Ok(StoredType {
+    let place = name.location.position(&context.session.statement_text);
+    let ty = mote_sql::resolve_type_name(name, catalog).map_err(|error| error.at(place))?;
+    // The rows of a relation are kept by its own number.
+    let relation = number_of(ty.oid);
+    Ok(
+        match is_composite(ty.oid) && catalog.user_type(ty.oid).is_none() {
+            true => StoredType {
+                oid: oid::RECORD.0,
+                row_of: Some(relation.0),
+            },
+            false => StoredType {
                 oid: ty.oid.0,
                 row_of: None,
-            });
-        }
-        Err(error) => error,
-    };
-    let place = name.location.position(&context.session.statement_text);
-    if name.percent_type || !name.modifiers.is_empty() || error.state() != state::UNDEFINED_OBJECT {
-        return Err(error.at(place));
-    }
-    let Some(relation) = catalog.relation_by_name(name.name.qualifier(), name.name.last()) else {
-        return Err(error.at(place));
-    };
-    if !name.array_bounds.is_empty() {
-        return Err(SqlError::unsupported("arrays of rows"));
-    }
-    Ok(StoredType {
-        oid: oid::RECORD.0,
-        row_of: Some(relation.oid.0),
-    })
+            },
+        },
+    )
 }
 
 fn arguments(

@@ -328,7 +328,7 @@ pub(in super::super) fn users_of_rows(
             .map(|argument| argument.ty)
             .chain([routine.result]);
         types
-            .filter_map(|ty| ty.row_of)
+            .filter_map(|ty| ty.row_number())
             .find(|relation| relations.contains(relation))
     };
     let catalog = context.session.catalog.current();

@@ -117,9 +117,10 @@ pub(super) fn look_up(
             let same = |routine: &&Arc<Routine>| {
                 let inputs: Vec<_> = routine.inputs().collect();
                 inputs.len() == types.len()
-                    && inputs.iter().zip(&types).all(|(input, ty)| {
-                        input.ty.ty.oid.0 == ty.oid && input.ty.row_of == ty.row_of.map(Oid)
-                    })
+                    && inputs
+                        .iter()
+                        .zip(&types)
+                        .all(|(input, ty)| input.ty.ty.oid == ty.type_oid())
             };
             // A procedure may also be named with its OUT arguments.
             let all_arguments = |routine: &&Arc<Routine>| {
@@ -129,7 +130,7 @@ pub(super) fn look_up(
                         .arguments
                         .iter()
                         .zip(&types)
-                        .all(|(a, ty)| a.ty.ty.oid.0 == ty.oid)
+                        .all(|(a, ty)| a.ty.ty.oid == ty.type_oid())
             };
             let found = named
                 .iter()
@@ -181,7 +182,7 @@ pub(super) fn shown(signature: &ObjectSignature, context: &StatementContext<'_>)
         .iter()
         .flatten()
         .map(|argument| match resolve_type(argument, context) {
-            Ok(ty) if ty.row_of.is_none() => mote_types::ColumnType::new(Oid(ty.oid)).name(),
+            Ok(ty) => mote_types::ColumnType::new(ty.type_oid()).name(),
             _ => argument.name.last().to_string(),
         });
     format!("{name}({})", types.collect::<Vec<_>>().join(", "))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_types::ColumnType;
 
 use super::Side;
 use crate::optimize::append::own_columns;
@@ -84,7 +83,7 @@ impl Planner<'_> {
         columns.push(Expr::Row {
             fields: columns.clone(),
             names: of_item.columns.iter().map(|column| column.name.clone()).collect(),
-            ty: ColumnType::RECORD,
+            ty: of_item.row,
         });
         let mut layout = side.layout;
         layout.push((item, WHOLE_ROW));
