@@ -43,7 +43,7 @@ const LISTENING: &str = "mote: listening on ";
 const START_TIMEOUT: Duration = Duration::from_secs(3600);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Spawns `<program> serve --data DIR --listen 127.0.0.1:0`.
+/// Spawns `<program> serve --data DIR --listen 127.0.0.1:0`, or where the caller's options say.
 pub struct SpawnedServer {
     pub program: PathBuf,
 }
@@ -66,11 +66,10 @@ impl EmbeddedServer for SpawnedServer {
             .expect("one of the two is there");
         fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut command = Command::new(&self.program);
-        command
-            .arg("serve")
-            .arg("--data")
-            .arg(&directory)
-            .args(["--listen", "127.0.0.1:0"]);
+        command.arg("serve").arg("--data").arg(&directory);
+        if !arguments.iter().any(|argument| argument == "--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command.args(arguments);
         let started = ListeningProcess::spawn(command);
         if let (Err(_), Some(directory)) = (&started, &temporary) {

@@ -47,6 +47,9 @@ struct Second {
     p50_ms: Vec<f64>,
 }
 
+/// An interval so long counts as a whole second.
+const WHOLE_SECOND: f64 = 0.9;
+
 /// One type's latencies without and with a checkpoint: medians over the seconds.
 #[derive(Clone, Debug, Serialize)]
 struct Comparison {
@@ -170,7 +173,10 @@ fn command(args: &CheckpointArgs, target: &Target, over: &AtomicBool) -> Result<
 }
 
 fn classify(points: &[(Instant, SeriesPoint)], samples: &[Sample]) -> Vec<Second> {
-    let measured = points.iter().filter(|(_, point)| point.second > 0.0);
+    // Counts of the last second, which ends with the run, would not compare with those of whole ones.
+    let measured = points
+        .iter()
+        .filter(|(_, point)| point.second > 0.0 && point.seconds >= WHOLE_SECOND);
     measured
         .map(|(at, point)| {
             let from = at

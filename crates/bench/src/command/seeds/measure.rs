@@ -59,6 +59,8 @@ pub struct Measurements {
     pub steps: Vec<Step>,
     pub cold_starts: Vec<ColdStart>,
     pub fail_overs: Vec<FailOver>,
+    /// System, and why no standby took over from it.
+    pub not_failed_over: Vec<(String, String)>,
     pub proofs: Vec<Proof>,
     /// System, number of connections, and why it did not run.
     pub failures: Vec<(String, usize, String)>,

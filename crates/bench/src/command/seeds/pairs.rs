@@ -3,6 +3,8 @@
 //! mote's standby is a second server of the experiment's own that follows the first. Another system's is started by the
 //! program of systems under the name `SYSTEM-standby`.
 
+use std::net::{SocketAddr, TcpListener};
+
 use serde::Serialize;
 
 use super::super::args::{FaultArgs, SeedsArgs};
@@ -63,8 +65,11 @@ impl Standby {
         }
         let data = args.out.join(STANDBY_DATA);
         remove(&data)?;
-        let follow = ["--follow".to_string(), system.subject.target.to_string()];
-        let own = embedded.start(Some(&data), &follow)?;
+        // A follower that is promoted opens its address again: one of the system's choice would be another then.
+        let address = free_address().map_err(|error| format!("no address is free: {error}"))?;
+        let primary = system.subject.target.to_string();
+        let options = ["--follow".into(), primary, "--listen".into(), address.to_string()];
+        let own = embedded.start(Some(&data), &options)?;
         let target = Target::parse(own.url())?;
         Ok(Some(Standby {
             target,
@@ -81,6 +86,11 @@ impl Standby {
             None => tell(&systems.program, "stop", &standby_name(system)).map(|_| ()),
         }
     }
+}
+
+/// One that was free a moment ago.
+fn free_address() -> std::io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
 fn standby_name(system: &Present) -> String {
@@ -164,9 +174,7 @@ pub fn fail_overs(
                 });
                 measured.fail_overs.push(found);
             }
-            Err(error) => measured
-                .failures
-                .push((system.name.clone(), plan.fail_over_connections, error)),
+            Err(error) => measured.not_failed_over.push((system.name.clone(), error)),
         }
         match &mut system.subject.own {
             Some(own) => own.start_again()?,

@@ -338,11 +338,11 @@ impl Maker<'_> {
         });
         let header = [
             "system",
-            "no answer for, s",
-            "first answer after, s",
-            "90 % of before after, s",
-            "commits wait for the standby",
-            "acknowledged orders lost",
+            "silent, s",
+            "answer after, s",
+            "90 % after, s",
+            "commits wait",
+            "orders lost",
         ];
         let rows: Vec<Vec<String>> = rows.collect();
         if rows.is_empty() {
@@ -356,12 +356,15 @@ impl Maker<'_> {
             );
             self.table(section, &title, &header, rows);
             section.notes.push(
-                "Seconds count from the kill and include the second in which nobody has decided yet; clients turn to the \
-                 standby by themselves."
+                "Seconds count from the kill to the first answer and to 90 % of the former rate, and include the one in which \
+                 nobody has decided yet; clients turn to the standby by themselves. Lost are acknowledged orders that it \
+                 does not have; where commits wait for the standby there must be none."
                     .into(),
             );
         }
-        self.failures(section, &[self.plan.fail_over_connections]);
+        for (system, why) in &self.measured.not_failed_over {
+            section.notes.push(format!("{system} did not fail over: {why}."));
+        }
     }
 
     fn x6(&self, section: &mut Section) {
