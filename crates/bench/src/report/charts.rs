@@ -81,7 +81,8 @@ fn mark(option: &mut Value, seconds: &[f64], marks: &[Mark]) {
         let lines = marks
             .iter()
             .map(|mark| json!({"xAxis": place(mark.second), "name": mark.what}));
-        series["markLine"] = json!({"symbol": "none", "label": {"formatter": "{b}", "position": "insideEndTop"},
+        series["markLine"] = json!({"symbol": "none", "label": {"formatter": "{b}", "position": "insideEndTop",
+                "color": "inherit", "textBorderWidth": 0},
             "lineStyle": {"type": "dashed"}, "data": lines.collect::<Vec<_>>()});
     }
 }
@@ -575,7 +576,8 @@ pub fn whiskers(title: &str, note: &str, rows: &[(String, f64, f64, f64)]) -> Ch
         .map(|(name, ratio, ..)| json!([round(*ratio), name]))
         .collect();
     series.push(json!({"type": "scatter", "data": dots, "symbolSize": 12, "z": 5,
-        "markLine": {"symbol": "none", "silent": true, "label": {"formatter": "base"}, "data": [{"xAxis": 1}]}}));
+        "markLine": {"symbol": "none", "silent": true, "label": {"formatter": "base", "color": "inherit", "textBorderWidth": 0},
+            "data": [{"xAxis": 1}]}}));
     Chart {
         title: title.into(),
         note: note.into(),
