@@ -136,6 +136,7 @@ fn config() -> EngineConfig {
             segments_ahead: 1,
             writers_max: 4,
             kept_bytes_max: KEPT_LOG_BYTES,
+            ..LogConfig::default()
         },
         checkpoint: CheckpointConfig {
             file_bytes: 100_000,
