@@ -26,6 +26,7 @@ pub mod cluster;
 pub mod database;
 pub mod directory;
 pub mod exported_snapshots;
+pub mod extensions;
 pub mod followed;
 pub mod hba;
 pub mod host;

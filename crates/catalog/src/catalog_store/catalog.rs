@@ -19,8 +19,8 @@ use super::maps::{Map, Names, Pairs, seconds};
 use super::object::Object;
 use super::routine::describe_routine;
 use super::stored::{
-    StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredObject, StoredRelation,
-    StoredRole, StoredRoutine, StoredSchema, StoredUserType,
+    StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject,
+    StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 use super::types::describe_type;
 use super::visits::Visits;
@@ -60,6 +60,8 @@ pub struct Catalog {
     pub databases: Map<Oid, Arc<Entry<StoredDatabase>>>,
     pub schemas: Map<Oid, Arc<Entry<StoredSchema>>>,
     pub roles: Map<Oid, Arc<Entry<StoredRole>>>,
+    /// Few, so that names are looked for among all.
+    pub extensions: Map<Oid, Arc<Entry<StoredExtension>>>,
     relations: Map<Oid, Arc<RelationEntry>>,
     routines: Map<Oid, Arc<RoutineEntry>>,
     types: Map<Oid, Arc<TypeEntry>>,
@@ -91,6 +93,7 @@ impl Catalog {
             databases: Map::default(),
             schemas: Map::default(),
             roles: Map::default(),
+            extensions: Map::default(),
             relations: Map::default(),
             routines: Map::default(),
             types: Map::default(),
@@ -236,6 +239,7 @@ impl Catalog {
             .or_else(|| self.schemas.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.roles.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.extensions.get(&oid).map(|entry| of(entry)))
     }
 
     /// Objects that were looked at in this state and in those that it was made from.
@@ -265,6 +269,7 @@ impl Catalog {
             .chain(self.schemas.keys())
             .chain(self.roles.keys())
             .chain(self.routines.keys())
+            .chain(self.extensions.keys())
             .map(|oid| oid.0);
         // A type's own number is in the lower bits of its OID.
         let types = self.types.values().flat_map(|ty| {
@@ -291,6 +296,9 @@ impl Catalog {
             StoredObject::Role(object) => {
                 self.role_names.insert(Oid::INVALID, &object.name, oid);
                 self.roles.insert(oid, Arc::new(Entry { object, row }));
+            }
+            StoredObject::Extension(object) => {
+                self.extensions.insert(oid, Arc::new(Entry { object, row }));
             }
             StoredObject::Relation(stored) => self.put_relation(stored, row),
             StoredObject::Routine(stored) => self.put_routine(stored, row),
@@ -356,6 +364,7 @@ impl Catalog {
     pub fn remove(&mut self, oid: Oid) {
         self.forget(oid);
         self.databases.remove(&oid);
+        self.extensions.remove(&oid);
         self.schemas.remove(&oid);
         self.roles.remove(&oid);
         self.relations.remove(&oid);
@@ -384,6 +393,8 @@ impl Catalog {
         } else if let Some(old) = self.databases.get(&oid).cloned() {
             self.dependencies.remove(&old.object);
             self.database_names.remove(Oid::INVALID, &old.object.name, oid);
+        } else if let Some(old) = self.extensions.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
         }
     }
 

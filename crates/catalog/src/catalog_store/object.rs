@@ -9,8 +9,8 @@ use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
 use super::revision::Revision;
 use super::stored::{
-    StoredAcl, StoredConstraintKind, StoredDatabase, StoredObject, StoredRelation, StoredRole, StoredRoutine,
-    StoredSchema, StoredUserType,
+    StoredAcl, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject, StoredRelation,
+    StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 
 pub trait Object {
@@ -57,6 +57,7 @@ impl StoredObject {
             StoredObject::Relation(object) => object,
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
+            StoredObject::Extension(object) => object,
         }
     }
 
@@ -68,6 +69,7 @@ impl StoredObject {
             StoredObject::Relation(object) => object,
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
+            StoredObject::Extension(object) => object,
         }
     }
 }
@@ -145,6 +147,16 @@ impl Object for StoredDatabase {
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
+    }
+}
+
+impl Object for StoredExtension {
+    facts!(Extension, "extension", UNDEFINED_OBJECT, owner);
+
+    fn uses(&self, each: &mut dyn FnMut(Oid)) {
+        uses_roles(self, each);
+        each(Oid(self.schema));
+        self.members.iter().for_each(|&member| each(Oid(member)));
     }
 }
 

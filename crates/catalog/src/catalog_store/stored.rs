@@ -24,6 +24,7 @@ pub enum StoredObject {
     Relation(StoredRelation),
     Routine(StoredRoutine),
     Type(StoredUserType),
+    Extension(StoredExtension),
 }
 
 impl StoredObject {
@@ -95,6 +96,23 @@ impl StoredDatabase {
 
 fn no_limit() -> i32 {
     -1
+}
+
+/// An extension that CREATE EXTENSION made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredExtension {
+    pub oid: u32,
+    pub database: u32,
+    pub name: String,
+    pub owner: u32,
+    pub schema: u32,
+    pub version: String,
+    /// Its routines: dropped and moved with it alone.
+    pub members: Vec<u32>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ pub mod constraints;
 pub mod descriptions;
 pub mod domains;
 pub mod durability;
+pub mod extensions;
 pub mod functions;
 pub mod inheritance;
 pub mod listings;

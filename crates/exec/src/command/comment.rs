@@ -1,11 +1,11 @@
-//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles and databases.
+//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases and extensions.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{domain, drop, privileges, role, routine, schema, user_type};
+use super::{domain, drop, extension, privileges, role, routine, schema, user_type};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
@@ -55,6 +55,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         ObjectKind::Schema => on_schema(name.last(), text, context)?,
         ObjectKind::Role => on_role(name.last(), text, context)?,
         ObjectKind::Database => on_database(name.last(), text, context)?,
+        ObjectKind::Extension => extension::comment(name.last(), text, context)?,
         _ => return Err(SqlError::unsupported("COMMENT ON this kind of object")),
     }
     Ok(CommandTag::Word("COMMENT"))

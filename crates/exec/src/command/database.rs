@@ -337,6 +337,10 @@ pub(super) fn drop(
         }
         write::remove(Oid(schema.object.oid), context)?;
     }
+    let extensions = catalog.extensions.values();
+    for extension in extensions.filter(|extension| extension.object.database == database.oid) {
+        write::remove(Oid(extension.object.oid), context)?;
+    }
     write::remove(Oid(database.oid), context)?;
     Ok(TAG)
 }

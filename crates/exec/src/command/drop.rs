@@ -11,8 +11,9 @@ use mote_grammar::ast::{
 };
 use mote_sql::catalog::CatalogView;
 
-use super::composite_type;
-use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
+use super::{
+    composite_type, extension, inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view,
+};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry};
@@ -53,6 +54,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Trigger => "DROP TRIGGER",
         ObjectKind::Type => "DROP TYPE",
         ObjectKind::Domain => "DROP DOMAIN",
+        ObjectKind::Extension => "DROP EXTENSION",
         _ => "DROP",
     }
 }
@@ -68,6 +70,14 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         return user_type::drop(drop, context);
     }
     let tag = command_name(drop.kind);
+    if drop.kind == ObjectKind::Extension {
+        for object in &drop.objects {
+            if let ObjectReference::Name(name) = object {
+                extension::drop(name, drop, context)?;
+            }
+        }
+        return Ok(CommandTag::Word(tag));
+    }
     let word = word_of_kind(drop.kind)?;
     // All are dropped together: references among them do not count.
     let mut relations: Vec<StoredRelation> = Vec::new();
@@ -772,6 +782,12 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         .cloned()
         .collect();
     let mut types = user_type::in_schema(stored.oid, context);
+    let extensions = extension::in_schema(stored.oid, context);
+    let is_member = |oid: u32| {
+        extensions
+            .iter()
+            .any(|extension| extension.members.contains(&oid))
+    };
     // In the order they were made. What a table owns is not named, nor is a partition of one that is: they are parts.
     let is_part = |entry: &&Arc<RelationEntry>| {
         let owned = entry
@@ -792,12 +808,18 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     named.extend(
         routines
             .iter()
+            .filter(|entry| !is_member(entry.stored.oid))
             .map(|entry| (entry.stored.oid, routine::described(entry, context))),
     );
     named.extend(
         types
             .iter()
             .map(|entry| (entry.stored.oid, user_type::described(entry))),
+    );
+    named.extend(
+        extensions
+            .iter()
+            .map(|extension| (extension.oid, format!("extension {}", extension.name))),
     );
     named.sort();
     let descriptions: Vec<(String, String)> = named
@@ -825,5 +847,8 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     let current = context.session.catalog.current();
     types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
     user_type::drop_all(&types, &subject, DropBehavior::Cascade, context)?;
+    for extension in &extensions {
+        write::remove(Oid(extension.oid), context)?;
+    }
     write::remove(Oid(stored.oid), context)
 }

@@ -28,6 +28,7 @@ mod domain;
 mod drop;
 mod enum_type;
 mod explain;
+mod extension;
 mod grant;
 mod index_keys;
 mod internal;
@@ -100,6 +101,7 @@ pub(crate) fn of(statement: &Statement) -> &dyn Command {
         Statement::AlterDatabaseSet(statement) => &**statement,
         Statement::AlterSystem(statement) => &**statement,
         Statement::CreateExtension(statement) => &**statement,
+        Statement::AlterExtension(statement) => &**statement,
         Statement::CreateEnum(statement) => &**statement,
         Statement::AlterEnum(statement) => &**statement,
         Statement::CreateCompositeType(statement) => &**statement,

@@ -11,7 +11,7 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    composite_type, domain, drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema,
+    composite_type, domain, drop, extension, index_keys, inherit, internal, privileges, rewrite, role, routine, schema,
     sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued};
@@ -616,6 +616,9 @@ pub(super) fn set_schema(
     }
     if matches!(alter.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::set_schema(alter, context);
+    }
+    if alter.kind == ObjectKind::Extension {
+        return extension::set_schema(alter, context);
     }
     let tag = tag_of(alter.kind)?;
     let ObjectReference::Name(name) = &alter.object else {

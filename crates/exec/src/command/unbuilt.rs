@@ -1,17 +1,11 @@
 //! Commands that are read and not built: they answer 0A000 by their names.
 
 use mote_grammar::ast::{
-    AlterDefaultPrivileges, CreateExtension, RefreshMaterializedView,
+    AlterDefaultPrivileges, RefreshMaterializedView,
     UnsupportedStatement,
 };
 
 use crate::utility::Command;
-
-impl Command for CreateExtension {
-    fn name(&self) -> &'static str {
-        "CREATE EXTENSION"
-    }
-}
 
 impl Command for AlterDefaultPrivileges {
     fn name(&self) -> &'static str {

@@ -271,6 +271,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         }
         StoredObject::Type(_)
         | StoredObject::Database(_)
+        | StoredObject::Extension(_)
         | StoredObject::Schema(_)
         | StoredObject::Role(_) => {}
     }

@@ -77,7 +77,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 /// The hash of a byte string. A byte costs more here than where it is merely copied.
-fn digest<D: Digest>(value: &[u8]) -> SqlResult<Vec<u8>> {
+pub(super) fn digest<D: Digest>(value: &[u8]) -> SqlResult<Vec<u8>> {
     let mut hasher = D::new();
     for chunk in work::chunks(value) {
         let chunk = chunk?;

@@ -18,6 +18,7 @@ pub mod bytes;
 mod catalog_text;
 pub mod datetime;
 mod enums;
+mod extension;
 mod degrees;
 pub mod formatting;
 mod helper;
@@ -170,6 +171,7 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| json_path::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
+        .or_else(|| extension::body(name))
         .or_else(|| system::body(name))
         .or_else(|| privilege::body(name))
         .or_else(|| acl::body(name))

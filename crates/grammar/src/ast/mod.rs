@@ -61,6 +61,8 @@ pub enum Statement {
     AlterDatabaseSet(Box<AlterDatabaseSet>),
     AlterSystem(Box<AlterSystem>),
     CreateExtension(Box<CreateExtension>),
+    /// ALTER EXTENSION .. UPDATE.
+    AlterExtension(Box<AlterExtension>),
     CreateEnum(Box<CreateEnum>),
     AlterEnum(Box<AlterEnum>),
     CreateCompositeType(Box<CreateCompositeType>),

@@ -200,6 +200,12 @@ pub struct CreateExtension {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct AlterExtension {
+    pub name: Name,
+    pub options: Vec<DefinitionOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateEnum {
     pub name: QualifiedName,
     pub labels: Vec<Box<str>>,

@@ -143,6 +143,10 @@ impl Converter<'_> {
                 if_not_exists: node.if_not_exists,
                 options: self.options(uncast(node.options()))?,
             })),
+            Node::AlterExtensionStmt(node) => Statement::AlterExtension(Box::new(AlterExtension {
+                name: node.extname().unwrap_or_default().into(),
+                options: self.options(uncast(node.options()))?,
+            })),
             Node::CreateEnumStmt(node) => Statement::CreateEnum(Box::new(CreateEnum {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 labels: self.names(uncast(node.vals()))?,
@@ -518,7 +522,7 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",
         Node::AlterDatabaseRefreshCollStmt(_) => "ALTER DATABASE REFRESH COLLATION VERSION",
-        Node::AlterExtensionStmt(_) | Node::AlterExtensionContentsStmt(_) => "ALTER EXTENSION",
+        Node::AlterExtensionContentsStmt(_) => "ALTER EXTENSION ADD or DROP",
         Node::AlterObjectDependsStmt(_) => "DEPENDS ON EXTENSION",
         Node::CreateTableSpaceStmt(_) => "CREATE TABLESPACE",
         Node::DropTableSpaceStmt(_) => "DROP TABLESPACE",

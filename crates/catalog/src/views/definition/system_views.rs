@@ -3,14 +3,15 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{access, activity, cluster, listings, nodes, objects, settings};
+use crate::views::rows::{access, activity, cluster, extensions, listings, nodes, objects, settings};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
-    empty(12085, "pg_available_extension_versions",
+    filled(12085, "pg_available_extension_versions",
         "name:name version:text installed:bool superuser:bool trusted:bool relocatable:bool schema:name \
-         requires:_name comment:text"),
-    empty(12081, "pg_available_extensions", "name:name default_version:text installed_version:text comment:text"),
+         requires:_name comment:text", extensions::versions),
+    filled(12081, "pg_available_extensions", "name:name default_version:text installed_version:text comment:text",
+        extensions::available),
     empty(12138, "pg_backend_memory_contexts",
         "name:text ident:text parent:text level:int4 total_bytes:int8 total_nblocks:int8 free_bytes:int8 \
          free_chunks:int8 used_bytes:int8"),

@@ -4,8 +4,8 @@
 
 use super::{Definition, empty, filled};
 use crate::views::rows::{
-    attributes, cluster, constraints, descriptions, functions, inheritance, partitions, relations, triggers,
-    types,
+    attributes, cluster, constraints, descriptions, extensions, functions, inheritance, partitions,
+    relations, triggers, types,
 };
 
 #[rustfmt::skip]
@@ -71,9 +71,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(3501, "pg_enum", "oid:oid! enumtypid:oid! enumsortorder:float4! enumlabel:name!", types::enums),
     empty(3466, "pg_event_trigger",
         "oid:oid! evtname:name! evtevent:name! evtowner:oid! evtfoid:oid! evtenabled:char! evttags:_text"),
-    empty(3079, "pg_extension",
+    filled(3079, "pg_extension",
         "oid:oid! extname:name! extowner:oid! extnamespace:oid! extrelocatable:bool! extversion:text! \
-         extconfig:_oid extcondition:_text"),
+         extconfig:_oid extcondition:_text", extensions::installed),
     empty(2328, "pg_foreign_data_wrapper",
         "oid:oid! fdwname:name! fdwowner:oid! fdwhandler:oid! fdwvalidator:oid! fdwacl:_aclitem \
          fdwoptions:_text"),

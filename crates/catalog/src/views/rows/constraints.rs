@@ -11,7 +11,7 @@ use mote_types::{ColumnType, Datum, oid};
 use crate::catalog_store::stored::{StoredKind, StoredRelation};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, int2_array, oid_array, row};
-use crate::views::rows::domains;
+use crate::views::rows::{domains, extensions};
 use crate::views::text::named_relations;
 
 pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -218,6 +218,7 @@ const CLASS: Oid = Oid(1259);
 const CONSTRAINT: Oid = Oid(2606);
 const TRIGGER: Oid = Oid(2620);
 const REWRITE: Oid = Oid(2618);
+const EXTENSION: Oid = Oid(3079);
 const PROCEDURE: Oid = Oid(1255);
 const NAMESPACE: Oid = Oid(2615);
 /// pg_type.
@@ -234,6 +235,12 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for (domain, of) in domains::made_of_domains(facts) {
         rows.push(depends((TYPE, domain, 0), (TYPE, of, 0), 'n'));
+    }
+    for extension in extensions::of_database(facts) {
+        let this = (EXTENSION, Oid(extension.oid), 0);
+        rows.push(depends(this, (NAMESPACE, Oid(extension.schema), 0), 'n'));
+        let members = extension.members.iter();
+        rows.extend(members.map(|&member| depends((PROCEDURE, Oid(member), 0), this, 'e')));
     }
     for routine in facts.routines() {
         let this = (PROCEDURE, routine.oid, 0);

@@ -5,6 +5,7 @@ use mote_types::Datum;
 
 use crate::views::facts::Facts;
 use crate::views::row::row;
+use crate::views::rows::extensions;
 
 const CLASS: Oid = Oid(1259);
 const NAMESPACE: Oid = Oid(2615);
@@ -16,11 +17,13 @@ const LANGUAGE: Oid = Oid(2612);
 const ACCESS_METHOD: Oid = Oid(2601);
 const TRIGGER: Oid = Oid(2620);
 const CONSTRAINT: Oid = Oid(2606);
+const EXTENSION: Oid = Oid(3079);
 
 /// Comments on built-in objects that clients show.
 const BUILTIN: &[(Oid, Oid, &str)] = &[
     (NAMESPACE, Oid(11), "system catalog schema"),
     (LANGUAGE, Oid(12), "built-in functions"),
+    (EXTENSION, Oid(13559), "PL/pgSQL procedural language"),
     (ACCESS_METHOD, Oid(2), "heap table access method"),
     (ACCESS_METHOD, Oid(403), "b-tree index access method"),
 ];
@@ -48,6 +51,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             comments.push(Comment {
                 class: NAMESPACE,
                 object: Oid(schema.oid),
+                column: 0,
+                text,
+            });
+        }
+    }
+    for extension in extensions::of_database(facts) {
+        if let Some(text) = &extension.comment {
+            comments.push(Comment {
+                class: EXTENSION,
+                object: Oid(extension.oid),
                 column: 0,
                 text,
             });

@@ -184,11 +184,19 @@ pub(in super::super) fn set_schema(
     let entry = find_own(&alter.object, alter.kind, context)?;
     let target = schema::schema_to_move_to(&alter.schema, false, context)?;
     if entry.stored.schema != target.0 {
-        check_free(&entry, target, &entry.stored.name, context)?;
-        refuse_dependents(&entry, "SET SCHEMA", context)?;
-        change(&entry, context, |routine| routine.schema = target.0)?;
+        move_to_schema(&entry, target, context)?;
     }
     Ok(tag(alter.kind))
+}
+
+pub(in super::super) fn move_to_schema(
+    entry: &Arc<RoutineEntry>,
+    target: Oid,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    check_free(entry, target, &entry.stored.name, context)?;
+    refuse_dependents(entry, "SET SCHEMA", context)?;
+    change(entry, context, |routine| routine.schema = target.0)
 }
 
 pub(in super::super) fn comment(

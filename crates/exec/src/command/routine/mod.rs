@@ -11,7 +11,7 @@ mod find;
 mod qualify;
 mod run;
 
-pub(super) use alter::{comment, is_routine, owner, rename, set_schema};
+pub(super) use alter::{comment, is_routine, move_to_schema, owner, rename, set_schema};
 pub(super) use dependents::{Dependent, Search, described, in_expressions, users_of_rows};
 pub(super) use drop::{drop, drop_all};
 pub(super) use find::{find, signature_of};

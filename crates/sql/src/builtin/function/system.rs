@@ -236,4 +236,12 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(9021, "mote_backup_read", "mote_backup_read", &[TEXT, INT8, INT4], BYTEA).volatile(),
     function(9022, "mote_backup_stop", "mote_backup_stop", &[], VOID).volatile(),
     function(9023, "mote_archived_lsn", "mote_archived_lsn", &[], PG_LSN).volatile(),
+    // What scripts of extensions name.
+    function(9030, "mote_digest", "mote_digest", &[BYTEA, TEXT], BYTEA),
+    function(9031, "mote_hmac", "mote_hmac", &[BYTEA, BYTEA, TEXT], BYTEA),
+    function(9032, "mote_crypt", "mote_crypt", &[TEXT, TEXT], TEXT),
+    function(9033, "mote_gen_salt", "mote_gen_salt", &[TEXT, INT4], TEXT).volatile(),
+    function(9034, "mote_random_bytes", "mote_random_bytes", &[INT4], BYTEA).volatile(),
+    function(9035, "mote_uuid_by_time", "mote_uuid_by_time", &[], UUID).volatile(),
+    function(9036, "mote_uuid_by_name", "mote_uuid_by_name", &[INT4, UUID, TEXT], UUID),
 ];

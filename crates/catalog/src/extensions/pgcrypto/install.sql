@@ -1,0 +1,37 @@
+-- The functions of pgcrypto 1.3.
+create function digest(text, text) returns bytea language sql immutable strict parallel safe as $$select pg_catalog.mote_digest(pg_catalog.convert_to($1, 'UTF8'), $2)$$;
+create function digest(bytea, text) returns bytea language sql immutable strict parallel safe as $$select pg_catalog.mote_digest($1, $2)$$;
+create function hmac(text, text, text) returns bytea language sql immutable strict parallel safe as $$select pg_catalog.mote_hmac(pg_catalog.convert_to($1, 'UTF8'), pg_catalog.convert_to($2, 'UTF8'), $3)$$;
+create function hmac(bytea, bytea, text) returns bytea language sql immutable strict parallel safe as $$select pg_catalog.mote_hmac($1, $2, $3)$$;
+create function crypt(text, text) returns text language sql immutable strict parallel safe as $$select pg_catalog.mote_crypt($1, $2)$$;
+create function gen_salt(text) returns text language sql volatile strict parallel safe as $$select pg_catalog.mote_gen_salt($1, 0)$$;
+create function gen_salt(text, int4) returns text language sql volatile strict parallel safe as $$select pg_catalog.mote_gen_salt($1, $2)$$;
+create function gen_random_bytes(int4) returns bytea language sql volatile strict parallel safe as $$select pg_catalog.mote_random_bytes($1)$$;
+create function gen_random_uuid() returns uuid language sql volatile parallel safe as $$select pg_catalog.gen_random_uuid()$$;
+-- What is not carried says so.
+create function encrypt(bytea, bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'encrypt is not supported'; end$$;
+create function decrypt(bytea, bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'decrypt is not supported'; end$$;
+create function encrypt_iv(bytea, bytea, bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'encrypt_iv is not supported'; end$$;
+create function decrypt_iv(bytea, bytea, bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'decrypt_iv is not supported'; end$$;
+create function pgp_sym_encrypt(text, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_encrypt is not supported'; end$$;
+create function pgp_sym_encrypt_bytea(bytea, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_encrypt_bytea is not supported'; end$$;
+create function pgp_sym_encrypt(text, text, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_encrypt is not supported'; end$$;
+create function pgp_sym_encrypt_bytea(bytea, text, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_encrypt_bytea is not supported'; end$$;
+create function pgp_sym_decrypt(bytea, text) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_decrypt is not supported'; end$$;
+create function pgp_sym_decrypt_bytea(bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_decrypt_bytea is not supported'; end$$;
+create function pgp_sym_decrypt(bytea, text, text) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_decrypt is not supported'; end$$;
+create function pgp_sym_decrypt_bytea(bytea, text, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_sym_decrypt_bytea is not supported'; end$$;
+create function pgp_pub_encrypt(text, bytea) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_encrypt is not supported'; end$$;
+create function pgp_pub_encrypt_bytea(bytea, bytea) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_encrypt_bytea is not supported'; end$$;
+create function pgp_pub_encrypt(text, bytea, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_encrypt is not supported'; end$$;
+create function pgp_pub_encrypt_bytea(bytea, bytea, text) returns bytea language plpgsql volatile strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_encrypt_bytea is not supported'; end$$;
+create function pgp_pub_decrypt(bytea, bytea) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt is not supported'; end$$;
+create function pgp_pub_decrypt_bytea(bytea, bytea) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt_bytea is not supported'; end$$;
+create function pgp_pub_decrypt(bytea, bytea, text) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt is not supported'; end$$;
+create function pgp_pub_decrypt_bytea(bytea, bytea, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt_bytea is not supported'; end$$;
+create function pgp_pub_decrypt(bytea, bytea, text, text) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt is not supported'; end$$;
+create function pgp_pub_decrypt_bytea(bytea, bytea, text, text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_pub_decrypt_bytea is not supported'; end$$;
+create function pgp_key_id(bytea) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'pgp_key_id is not supported'; end$$;
+create function armor(bytea) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'armor is not supported'; end$$;
+create function armor(bytea, text[], text[]) returns text language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'armor is not supported'; end$$;
+create function dearmor(text) returns bytea language plpgsql immutable strict parallel safe as $$begin raise exception using errcode = '0A000', message = 'dearmor is not supported'; end$$;

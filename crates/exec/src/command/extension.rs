@@ -1,0 +1,299 @@
+//! CREATE, ALTER and DROP EXTENSION.
+//!
+//! An extension's objects are functions that its script makes; they are members of it: dropped and moved with it alone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::Access;
+use mote_grammar::ast::{
+    AlterExtension, AlterObjectSchema, CreateExtension, DefinitionOption, Drop, ObjectReference, OptionValue,
+    QualifiedName, RelationName, deparse,
+};
+
+use super::{privileges, routine, schema};
+use crate::routine::call;
+use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::RoutineEntry;
+use mote_catalog::catalog_store::stored::{StoredExtension, StoredObject};
+use mote_catalog::database::builtin::SUPERUSER;
+use mote_catalog::extensions::{self, EXTENSIONS, Extension};
+use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::plans::planning::parse_text;
+
+/// The name space of extensions among the reserved ones: names are unique in a database, whatever the schema.
+const EXTENSION_NAMES: Oid = Oid(3079);
+
+impl Command for CreateExtension {
+    fn name(&self) -> &'static str {
+        "CREATE EXTENSION"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        create(self, context)
+    }
+}
+
+impl Command for AlterExtension {
+    fn name(&self) -> &'static str {
+        "ALTER EXTENSION"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        update(self, context)
+    }
+}
+
+fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    const TAG: CommandTag = CommandTag::Word("CREATE EXTENSION");
+    let name = &*create.name;
+    let reserved = format!("{}.{name}", context.session.catalog.database);
+    schema::reserve_name(EXTENSION_NAMES, &reserved, context)?;
+    let builtin = extensions::find(name).is_some_and(|known| known.builtin.is_some());
+    if builtin || installed(name, context).is_some() {
+        let message = format!("extension \"{name}\" already exists");
+        if create.if_not_exists {
+            schema::notice(state::DUPLICATE_OBJECT, format!("{message}, skipping"), context);
+            return Ok(TAG);
+        }
+        return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+    }
+    let known = extensions::find(name).ok_or_else(|| unavailable(name))?;
+    if let Some(version) = option(&create.options, "new_version").filter(|version| *version != known.version)
+    {
+        let message = format!(
+            "extension \"{name}\" has no installation script nor update path for version \"{version}\""
+        );
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    let target = target_schema(&create.options, context)?;
+    require_creator(known, context)?;
+    let members = install(known, target, context)?;
+    let stored = StoredExtension {
+        revision: Default::default(),
+        oid: context.database.catalog().allocate_oid().0,
+        database: context.session.catalog.database.0,
+        name: name.to_string(),
+        owner: context.session.identity().user_oid.0,
+        schema: target.0,
+        version: known.version.to_string(),
+        members,
+        comment: Some(known.comment.to_string()),
+    };
+    write::put(StoredObject::Extension(stored), context)?;
+    Ok(TAG)
+}
+
+fn unavailable(name: &str) -> SqlError {
+    let known: Vec<&str> = EXTENSIONS.iter().map(|extension| extension.name).collect();
+    SqlError::new(
+        state::UNDEFINED_FILE,
+        format!("extension \"{name}\" is not available"),
+    )
+    .hint(format!("Available extensions are {}.", known.join(", ")))
+}
+
+fn option<'o>(options: &'o [DefinitionOption], name: &str) -> Option<&'o str> {
+    let found = options.iter().find(|option| &*option.name == name)?;
+    match &found.value {
+        Some(OptionValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The schema that the statement names, or the one that new objects go to.
+fn target_schema(options: &[DefinitionOption], context: &mut StatementContext<'_>) -> SqlResult<Oid> {
+    match option(options, "schema") {
+        Some(name) => schema::schema_to_move_to(name, false, context),
+        None => {
+            let anything = RelationName {
+                catalog: None,
+                schema: None,
+                name: "extension".into(),
+                location: mote_grammar::ast::Location::NONE,
+            };
+            schema::schema_for_creation(&anything, context).map(|(oid, _)| oid)
+        }
+    }
+}
+
+fn require_creator(known: &Extension, context: &StatementContext<'_>) -> SqlResult<()> {
+    let catalog = &context.session.catalog;
+    let identity = context.session.identity();
+    let may = known.trusted && privileges::may_create_schemas(catalog, catalog.database, identity.user_oid);
+    if identity.superuser || may {
+        return Ok(());
+    }
+    let message = format!("permission denied to create extension \"{}\"", known.name);
+    Err(
+        SqlError::new(state::INSUFFICIENT_PRIVILEGE, message).hint(match known.trusted {
+            true => "Must have CREATE privilege on current database to create this extension.",
+            false => "Must be superuser to create this extension.",
+        }),
+    )
+}
+
+/// Runs the script as the first superuser; answers what it made.
+fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<u32>> {
+    let name = schema_name(target, context);
+    let path = format!("{}, pg_temp", deparse::identifier(&name));
+    let settings = [
+        ("search_path".to_string(), path),
+        ("client_min_messages".to_string(), "warning".to_string()),
+    ];
+    let before = routines_in(target, context);
+    let statements = parse_text(known.script, context.host)?;
+    let text: Arc<str> = known.script.into();
+    call::changed(Some(SUPERUSER), &settings, context, |context| {
+        for parsed in &statements {
+            context.transaction.begin_statement(Access::Write);
+            let issued = Issued {
+                text: &text,
+                in_block: true,
+            };
+            super::of(&parsed.statement).run(issued, context)?;
+        }
+        Ok(())
+    })?;
+    let after = routines_in(target, context);
+    Ok(after.difference(&before).map(|oid| oid.0).collect())
+}
+
+fn routines_in(schema: Oid, context: &StatementContext<'_>) -> BTreeSet<Oid> {
+    let catalog = context.session.catalog.current();
+    let routines = catalog.routines_using(schema);
+    let inside = routines.filter(|entry| entry.stored.schema == schema.0);
+    inside.map(|entry| Oid(entry.stored.oid)).collect()
+}
+
+fn schema_name(oid: Oid, context: &StatementContext<'_>) -> String {
+    let catalog = context.session.catalog.current();
+    catalog
+        .schemas
+        .get(&oid)
+        .map_or(String::new(), |entry| entry.object.name.clone())
+}
+
+/// The extension of that name in the session's database.
+fn installed(name: &str, context: &StatementContext<'_>) -> Option<StoredExtension> {
+    let database = context.session.catalog.database.0;
+    let catalog = context.session.catalog.current();
+    let mut all = catalog.extensions.values().map(|entry| &entry.object);
+    all.find(|extension| extension.database == database && extension.name == name)
+        .cloned()
+}
+
+/// The same, to be changed by its owner.
+fn to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<StoredExtension> {
+    if extensions::find(name).is_some_and(|known| known.builtin.is_some()) {
+        return Err(SqlError::unsupported(format_args!(
+            "a change of extension \"{name}\""
+        )));
+    }
+    let missing = || {
+        let message = format!("extension \"{name}\" does not exist");
+        SqlError::new(state::UNDEFINED_OBJECT, message)
+    };
+    let found = installed(name, context).ok_or_else(missing)?;
+    if !privileges::is_member(&context.session.catalog, Oid(found.owner)) {
+        let message = format!("must be owner of extension {name}");
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
+    schema::reserve_name(Oid(found.oid), "", context)?;
+    // Dropped, or moved, while we waited.
+    installed(name, context).ok_or_else(missing)
+}
+
+fn members(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RoutineEntry>> {
+    let catalog = context.session.catalog.current();
+    let members = extension.members.iter();
+    members
+        .filter_map(|&oid| catalog.routine(Oid(oid)).cloned())
+        .collect()
+}
+
+pub(super) fn drop(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let name = name.last();
+    let builtin = extensions::find(name).is_some_and(|known| known.builtin.is_some());
+    if drop.if_exists && !builtin && installed(name, context).is_none() {
+        let message = format!("extension \"{name}\" does not exist, skipping");
+        schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+        return Ok(());
+    }
+    let stored = to_change(name, context)?;
+    let members = members(&stored, context);
+    routine::drop_all(&members, &format!("extension {name}"), drop.behavior, context)?;
+    write::remove(Oid(stored.oid), context)
+}
+
+/// Extensions in a schema, which go with it.
+pub(super) fn in_schema(schema: u32, context: &StatementContext<'_>) -> Vec<StoredExtension> {
+    let catalog = context.session.catalog.current();
+    let all = catalog.extensions.values().map(|entry| &entry.object);
+    all.filter(|extension| extension.schema == schema)
+        .cloned()
+        .collect()
+}
+
+/// A member goes with its extension only.
+pub(super) fn refuse_member(dropped: &RoutineEntry, context: &StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let mut all = catalog.extensions.values().map(|entry| &entry.object);
+    let Some(extension) = all.find(|extension| extension.members.contains(&dropped.stored.oid)) else {
+        return Ok(());
+    };
+    let name = &extension.name;
+    let what = routine::described(dropped, context);
+    let message = format!("cannot drop {what} because extension {name} requires it");
+    Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+        .hint(format!("You can drop extension {name} instead.")))
+}
+
+/// ALTER EXTENSION .. SET SCHEMA.
+pub(super) fn set_schema(
+    alter: &AlterObjectSchema,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let ObjectReference::Name(name) = &alter.object else {
+        return Err(SqlError::internal("an extension has a name"));
+    };
+    let mut stored = to_change(name.last(), context)?;
+    let target = schema::schema_to_move_to(&alter.schema, false, context)?;
+    if stored.schema != target.0 {
+        for member in members(&stored, context) {
+            routine::move_to_schema(&member, target, context)?;
+        }
+        stored.schema = target.0;
+        write::put(StoredObject::Extension(stored), context)?;
+    }
+    Ok(CommandTag::Word("ALTER EXTENSION"))
+}
+
+/// ALTER EXTENSION .. UPDATE: there is one version of each.
+fn update(alter: &AlterExtension, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let stored = to_change(&alter.name, context)?;
+    let (name, version) = (&stored.name, &stored.version);
+    match option(&alter.options, "new_version").filter(|wanted| wanted != version) {
+        None => {
+            let message = format!("version \"{version}\" of extension \"{name}\" is already installed");
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            Ok(CommandTag::Word("ALTER EXTENSION"))
+        }
+        Some(wanted) => {
+            let message = format!(
+                "extension \"{name}\" has no update path from version \"{version}\" to version \"{wanted}\""
+            );
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+        }
+    }
+}
+
+pub(super) fn comment(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mut stored = to_change(name, context)?;
+    stored.comment = text;
+    write::put(StoredObject::Extension(stored), context)
+}
