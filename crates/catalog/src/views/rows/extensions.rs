@@ -4,9 +4,9 @@ use mote_common::{Oid, SqlResult};
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredExtension;
-use crate::database::builtin::SUPERUSER;
 use crate::extensions::{EXTENSIONS, Extension};
 use crate::system_schemas::CATALOG_SCHEMA;
+use crate::views::builtin::BOOTSTRAP_ROLE;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 
@@ -26,7 +26,7 @@ pub fn installed(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         Some(row![
             oid,
             known.name,
-            SUPERUSER,
+            BOOTSTRAP_ROLE,
             schema,
             known.relocatable,
             known.version,
