@@ -56,7 +56,8 @@ impl Server {
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
         let capacity = config.capacity;
-        let synchronous = synchronous::read(&config, &database).map_err(StartError::Settings)?;
+        let synchronous = synchronous::read(config.synchronous_standby_names.as_deref(), &database)
+            .map_err(StartError::Settings)?;
         let hub = match database.is_following() {
             true => None,
             false => Some(

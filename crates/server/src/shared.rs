@@ -72,7 +72,7 @@ impl Shared {
         if let Err(error) = self.database.server_settings().reload() {
             eprintln!("mote: the former settings stay in force: {error}");
         }
-        match synchronous::read(&self.config, &self.database) {
+        match synchronous::read(self.config.synchronous_standby_names.as_deref(), &self.database) {
             Ok(synchronous) => {
                 if let Some(hub) = &self.hub {
                     hub.wait_for(synchronous);

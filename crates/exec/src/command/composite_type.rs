@@ -41,10 +41,7 @@ impl Command for CreateCompositeType {
     }
 }
 
-fn create(
-    create: &CreateCompositeType,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<CommandTag> {
+fn create(create: &CreateCompositeType, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let name = &create.name;
     let (schema_oid, _) = schema::schema_for_creation(name, context)?;
     if context.session.catalog.is_temporary_schema(schema_oid) {

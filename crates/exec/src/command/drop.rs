@@ -12,7 +12,8 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{
-    composite_type, extension, inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view,
+    composite_type, extension, inherit, partition, partition_index, routine, schema, sequence, trigger,
+    user_type, view,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};

@@ -11,8 +11,8 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    composite_type, domain, drop, extension, index_keys, inherit, internal, privileges, rewrite, role, routine, schema,
-    sequence, trigger, user_type, view,
+    composite_type, domain, drop, extension, index_keys, inherit, internal, privileges, rewrite, role,
+    routine, schema, sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};

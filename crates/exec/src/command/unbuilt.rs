@@ -1,9 +1,6 @@
 //! Commands that are read and not built: they answer 0A000 by their names.
 
-use mote_grammar::ast::{
-    AlterDefaultPrivileges, RefreshMaterializedView,
-    UnsupportedStatement,
-};
+use mote_grammar::ast::{AlterDefaultPrivileges, RefreshMaterializedView, UnsupportedStatement};
 
 use crate::utility::Command;
 

@@ -5,13 +5,11 @@
 use mote_catalog::database::Database;
 use mote_common::standby_names::{NamesError, SyncNames};
 
-use crate::config::ServerConfig;
-
 pub const NAME: &str = "synchronous_standby_names";
 
-/// Whom commits wait for; `None`: nobody. The error is for the server's log.
-pub fn read(config: &ServerConfig, database: &Database) -> Result<Option<SyncNames>, String> {
-    match &config.synchronous_standby_names {
+/// Whom commits wait for, by the command line's list if there is one; `None`: nobody. The error is for the server's log.
+pub fn read(commanded: Option<&str>, database: &Database) -> Result<Option<SyncNames>, String> {
+    match commanded {
         Some(text) => parse(text),
         None => parse(&database.server_settings().value(NAME)),
     }

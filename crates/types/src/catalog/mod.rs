@@ -6,6 +6,7 @@
 
 mod builtin;
 mod names;
+mod row_type;
 pub mod user;
 
 pub use builtin::BUILTIN_TYPES;
@@ -13,6 +14,8 @@ pub use names::{
     format_type, interval_mask, parse_type, truncate_name, type_by_name, typmod_from_args, typmod_out,
     unsupported_type_name,
 };
+
+pub use row_type::RowType;
 
 use crate::oid::{self, Oid};
 

@@ -14,7 +14,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::ColumnType;
-use crate::datum::RowType;
+use crate::catalog::RowType;
 
 const ENUM: u32 = 1 << 28;
 const ARRAY: u32 = 1 << 29;
