@@ -212,7 +212,10 @@ impl Host for WireHost<'_> {
         let mut write = || backend::data_row(output, row, &result.columns, &result.formats, format);
         let written = match row.iter().any(is_of_many_parts) {
             true => work::or_unwound(write),
-            false => Ok(write()),
+            false => {
+                write();
+                Ok(())
+            }
         };
         if let Err(error) = written {
             self.wire.take_back(before);

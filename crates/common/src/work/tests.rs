@@ -143,7 +143,7 @@ fn a_sort_is_the_standard_one() {
             .map(|at| (prng.below(1 + 40 * seed), at))
             .collect();
         let mut expected = list.clone();
-        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        expected.sort_by_key(|pair| pair.0);
         sort_by(&mut list, |a, b| a.0.cmp(&b.0)).unwrap();
         assert_eq!(list, expected, "seed {seed}");
     }

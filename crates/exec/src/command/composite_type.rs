@@ -4,6 +4,7 @@
 //! names without a row being touched. Invariant: a number has one type for good while a column has values of the type,
 //! or rows would be read as what they are not: ALTER ATTRIBUTE .. TYPE is refused then, as in PostgreSQL.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -19,11 +20,10 @@ use mote_types::{ColumnType, format_type};
 
 use super::{create_table, schema, user_type};
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::RelationEntry;
-use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{
     StoredAttribute, StoredKind, StoredObject, StoredRelation, StoredUserType,
 };
+use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::{object_locks, write};
 use mote_executor::context::StatementContext;
@@ -306,14 +306,12 @@ pub(super) fn rename_attribute(
 /// Columns of tables that hold values of the type, alone, in arrays or within other rows.
 fn holders(ty: Oid, context: &StatementContext<'_>) -> Vec<(Arc<RelationEntry>, usize)> {
     let catalog = context.session.catalog.current();
-    let mut tables: Vec<_> = catalog
-        .relations()
-        .filter(|entry| entry.stored.kind == StoredKind::Table)
-        .cloned()
-        .collect();
-    tables.sort_by_key(|entry| entry.stored.oid);
     let mut found = Vec::new();
-    for entry in tables {
+    let tables = relations_with_rows_of(ty, &catalog).into_iter();
+    for entry in tables.filter_map(|oid| catalog.relation(oid)) {
+        if entry.stored.kind != StoredKind::Table {
+            continue;
+        }
         for (position, column) in entry.stored.columns.iter().enumerate() {
             if !column.dropped && holds(Oid(column.type_oid), ty, context) {
                 found.push((entry.clone(), position));
@@ -321,6 +319,27 @@ fn holders(ty: Oid, context: &StatementContext<'_>) -> Vec<(Arc<RelationEntry>, 
         }
     }
     found
+}
+
+/// Relations that have the type among their columns' types, or among the attributes of those, and so on: found by who
+/// uses whom, not by looking at all.
+fn relations_with_rows_of(ty: Oid, catalog: &Catalog) -> BTreeSet<Oid> {
+    let mut relations = BTreeSet::new();
+    let mut reached = BTreeSet::from([ty]);
+    let mut open = vec![ty];
+    while let Some(next) = open.pop() {
+        for user in catalog.users_of(next) {
+            let row = match catalog.relation(user) {
+                Some(_) => {
+                    relations.insert(user);
+                    composite_oid(user)
+                }
+                None => catalog.user_type(user).map(|_| user),
+            };
+            open.extend(row.filter(|&row| reached.insert(row)));
+        }
+    }
+    relations
 }
 
 /// Refuses a change that would make stored rows mean something else.

@@ -15,7 +15,9 @@ use mote_planner::plan::PlanBody;
 use mote_sql::ParameterNames;
 use mote_sql::access::Command;
 use mote_sql::bind::ParameterReference;
+use mote_sql::catalog::CatalogView;
 use mote_sql::routine::Routine;
+use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum, oid};
 use parking_lot::Mutex;
 
@@ -36,6 +38,8 @@ struct Compiled {
     statements: Vec<Statement>,
     /// How the last statement's rows become the result, for the plan it was made for.
     conversion: Mutex<Option<(Arc<CachedPlan>, Arc<Conversion>)>>,
+    /// [`row_versions`] as they were.
+    rows: Vec<Option<u64>>,
 }
 
 impl Language for Sql {
@@ -210,16 +214,26 @@ fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> S
         types: call.types.into(),
         relation: None,
     };
-    if let Some(compiled) = Holdings::of(context.calls).routines.compiled::<Compiled>(&key) {
+    let known = Holdings::of(context.calls).routines.compiled::<Compiled>(&key);
+    if let Some(compiled) = known.filter(|known| known.rows == row_versions(call, context)) {
         return Ok(compiled);
     }
-    let compiled = Arc::new(compile(call.routine, call.types, context)?);
+    let mut compiled = compile(call.routine, call.types, context)?;
+    compiled.rows = row_versions(call, context);
+    let compiled = Arc::new(compiled);
     for statement in &compiled.statements {
         refuse_transaction_control(&statement.parsed.statement)?;
         nested::check_allowed(&statement.parsed.statement, call.routine.volatility, context)?;
     }
     Holdings::of(context.calls).routines.keep(key, compiled.clone());
     Ok(compiled)
+}
+
+/// The versions of the types of rows among the arguments: what fields they have is compiled in.
+fn row_versions(call: &RoutineCall<'_>, context: &StatementContext<'_>) -> Vec<Option<u64>> {
+    let inputs = call.routine.inputs().map(|input| input.ty.ty.oid);
+    let rows = inputs.filter(|&ty| is_composite(ty));
+    rows.map(|ty| context.session.catalog.version_of(ty)).collect()
 }
 
 fn compile(
@@ -235,6 +249,7 @@ fn compile(
     Ok(Compiled {
         statements: parsed.into_iter().map(statement).collect(),
         conversion: Mutex::new(None),
+        rows: Vec::new(),
     })
 }
 
