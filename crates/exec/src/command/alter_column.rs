@@ -363,6 +363,7 @@ pub(super) fn set_type(
     let ty = mote_sql::resolve_type_name(type_name, &context.session.catalog)
         .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?;
     create_table::refuse_pseudo_type(name, ty)?;
+    composite_type::refuse_own_rows(table.oid, ty.oid, context)?;
     if let Some(row) = composite_oid(mote_common::Oid(table.oid)) {
         composite_type::refuse_holders(row, "table", &table.name, context)?;
     }

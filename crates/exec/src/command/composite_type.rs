@@ -238,6 +238,24 @@ fn taken(attribute: &str, ty: &str) -> SqlError {
     )
 }
 
+/// Refuses a column of a relation whose values would hold rows of that relation.
+pub(super) fn refuse_own_rows(relation: u32, column: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
+    match composite_oid(Oid(relation)) {
+        Some(row) if holds(column, row, context) => Err(member_of_itself(row)),
+        _ => Ok(()),
+    }
+}
+
+fn member_of_itself(ty: Oid) -> SqlError {
+    SqlError::new(
+        state::INVALID_TABLE_DEFINITION,
+        format!(
+            "composite type {} cannot be made a member of itself",
+            format_type(ty, -1)
+        ),
+    )
+}
+
 /// A row that held itself would have no end.
 fn refuse_itself(
     ty: &StoredUserType,
@@ -246,13 +264,7 @@ fn refuse_itself(
 ) -> SqlResult<()> {
     match holds(Oid(attribute.type_oid), Oid(ty.oid), context) {
         false => Ok(()),
-        true => Err(SqlError::new(
-            state::INVALID_TABLE_DEFINITION,
-            format!(
-                "composite type {} cannot be made a member of itself",
-                format_type(Oid(ty.oid), -1)
-            ),
-        )),
+        true => Err(member_of_itself(Oid(ty.oid))),
     }
 }
 

@@ -13,7 +13,8 @@ use mote_types::{ColumnType, StorageClass, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
 use super::{
-    create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
+    composite_type, create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence,
+    temporary,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
@@ -300,6 +301,7 @@ pub(super) fn define_column(
             .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?,
     };
     refuse_pseudo_type(&column.name, ty)?;
+    composite_type::refuse_own_rows(table.oid, ty.oid, context)?;
     let mut stored = StoredColumn {
         name: column.name.to_string(),
         type_oid: ty.oid.0,

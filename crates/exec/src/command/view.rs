@@ -17,7 +17,7 @@ use mote_planner::plan::{OutputColumn, Plan};
 use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
-use super::{internal, rewrite, routine, schema, temporary};
+use super::{composite_type, internal, rewrite, routine, schema, temporary};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
@@ -109,6 +109,9 @@ pub(super) fn create(
     let entry = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
     let entry = entry.ok_or_else(|| schema::undefined_table(&create.name))?;
     check_replacement(&entry.stored.columns, &columns)?;
+    for column in &columns {
+        composite_type::refuse_own_rows(entry.stored.oid, Oid(column.type_oid), context)?;
+    }
     if depends_on.contains(&existing.0) {
         return Err(SqlError::new(
             state::INVALID_OBJECT_DEFINITION,

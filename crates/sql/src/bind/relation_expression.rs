@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum};
 
 use super::Binder;
@@ -239,6 +240,11 @@ impl Binder<'_> {
                 | RelationExpression::IndexPredicate
                 | RelationExpression::PartitionKey
         );
+        if !over_row && bound.any(&mut reads_attribute) {
+            return Err(SqlError::unsupported(
+                "a part of a composite value in an index or a partition key",
+            ));
+        }
         bound.rewrite(&mut |inner| match inner {
             Expr::Variable {
                 relation: of,
@@ -337,4 +343,10 @@ impl Binder<'_> {
         };
         Ok((item, bound))
     }
+}
+
+/// A field of a value of a composite type: what is read of it depends on the catalog, which whoever keeps an index up does
+/// not have.
+fn reads_attribute(expr: &Expr) -> bool {
+    matches!(expr, Expr::FieldSelect { record, .. } if is_composite(record.ty().oid))
 }
