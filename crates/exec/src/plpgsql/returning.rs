@@ -204,7 +204,14 @@ fn check_structure(found: &RowType, expected: &RowType) -> SqlResult<()> {
             ),
         ));
     }
-    let same = |a: &ColumnType, b: &ColumnType| a.oid == b.oid || a.oid == oid::UNKNOWN;
+    // A modifier, which only attributes of composite types and columns have, is part of the type.
+    let same = |a: &ColumnType, b: &ColumnType| {
+        a.oid == oid::UNKNOWN || a.oid == b.oid && (b.typmod < 0 || a.typmod == b.typmod)
+    };
+    let shown = |ty: ColumnType| match ty.typmod {
+        ..0 => mote_types::format_type(ty.oid, -2),
+        typmod => mote_types::format_type(ty.oid, typmod),
+    };
     let differs = found
         .types
         .iter()
@@ -216,8 +223,8 @@ fn check_structure(found: &RowType, expected: &RowType) -> SqlResult<()> {
             MESSAGE,
             format!(
                 "Returned type {} does not match expected type {} in column {}.",
-                mote_types::format_type(found.types[place].oid, -2),
-                mote_types::format_type(expected.types[place].oid, -2),
+                shown(found.types[place]),
+                shown(expected.types[place]),
                 place + 1
             ),
         )),

@@ -54,7 +54,8 @@ impl Conversion {
         check_count(output.len(), wanted.len(), has_columns, call)?;
         let mut casts = Vec::with_capacity(wanted.len());
         for (position, (have, want)) in output.iter().zip(&wanted).enumerate() {
-            if have.ty.oid == want.oid {
+            // The modifiers of a composite type's attributes hold for a row that a function returns.
+            if have.ty.oid == want.oid && (want.typmod < 0 || have.ty.typmod == want.typmod) {
                 casts.push(None);
                 continue;
             }

@@ -251,3 +251,17 @@ execute moved_prepared;
 drop table moved_rows;
 drop function moved_sql, moved_pl;
 drop type moved;
+-- The modifiers of attributes hold for what functions return.
+create type precise as (f1 numeric(35,6), f2 numeric(35,2), v varchar(5));
+create function precise_sql() returns precise language sql as 'select 7.136178319899999964, 7.136178319899999964, ''ab''';
+create function precise_set() returns setof precise language sql as 'select 7.136178319899999964, 7.136178319899999964, ''ab''::varchar';
+create function precise_pl() returns precise language plpgsql as 'declare r precise; begin r.f1 := 7.136178319899999964; r.f2 := r.f1; r.v := ''abcde''; return r; end';
+create function precise_query() returns setof precise language plpgsql as 'begin return query select 7.136178319899999964, 7.136178319899999964, ''ab''::varchar; end';
+create function precise_casts() returns setof precise language plpgsql as 'begin return query select 7.136178319899999964::numeric(35,6), 7.136178319899999964::numeric(35,2), ''ab''::varchar(5); end';
+select precise_sql(), precise_set(), precise_pl();
+select * from precise_sql();
+select * from precise_set();
+select * from precise_pl();
+select * from precise_query();
+select * from precise_casts();
+drop type precise cascade;
