@@ -7,7 +7,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_types::catalog::user::{is_composite, is_domain, number_of};
+use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 use mote_types::catalog::{is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, cast, format_type, oid, parse_type};
 
@@ -235,7 +235,10 @@ pub fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: Oid) -> 
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
-        oid::REGTYPE if is_domain(value) => Some(format_type(value, -2)).filter(|name| name != "???"),
+        // The name of none, or of an array of none.
+        oid::REGTYPE if is_user_type(value) => {
+            Some(format_type(value, -2)).filter(|name| !name.starts_with("???"))
+        }
         oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
         oid::REGNAMESPACE => mote_catalog::system_schemas::schema_name(value)
             .map(str::to_string)

@@ -194,7 +194,7 @@ fn pad(value: &str, ty: ColumnType, out: &mut Vec<u8>) {
 fn write_oid(value: u32, ty: ColumnType, out: &mut Vec<u8>) {
     if ty.oid == oid::REGTYPE {
         let name = crate::catalog::format_type(oid::Oid(value), -1);
-        if name != "???" {
+        if !name.starts_with("???") {
             // A type's name without modifier: `character`, not `bpchar`.
             let name = if value == oid::BPCHAR.0 {
                 "character"
