@@ -64,7 +64,16 @@ impl Driver {
             .to_string();
         let said = program(
             "javac",
-            &["-cp", &jar, "-d", ".", "-Xlint:all", &source],
+            &[
+                "-encoding",
+                "UTF-8",
+                "-cp",
+                &jar,
+                "-d",
+                ".",
+                "-Xlint:all",
+                &source,
+            ],
             &directory,
             ADVICE,
         );
