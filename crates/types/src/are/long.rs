@@ -8,6 +8,7 @@
 //! Where only a literal can begin a match, texts without one are skipped at the speed of memory, a window at a time.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mote_common::{SqlResult, work};
 use parking_lot::Mutex;
@@ -29,6 +30,12 @@ const BYTE_UNITS: usize = 2;
 const CLEARED_UNITS: usize = 1 << 20;
 /// States of an automaton take so much; where that does not do they are computed again and again.
 const CACHE_BYTES: usize = 4 << 20;
+/// States of all patterns of the process that are kept between searches. What does not fit is computed anew.
+/// Unit tests reach a small one.
+const SPARE_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// What `Automata::spare` holds in all. A bound of memory that orders nothing: Relaxed.
+static SPARE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A pattern prepared for long texts, when the first one comes.
 pub struct LongSearch {
@@ -41,12 +48,37 @@ struct Automata {
     backward: DFA,
     literal: Option<Prefilter>,
     /// States that no search uses now: building them anew for each match would cost more than the search.
-    spare: Mutex<Vec<Caches>>,
+    spare: Mutex<Vec<Spare>>,
 }
 
 struct Caches {
     forward: Cache,
     backward: Cache,
+}
+
+/// States that nobody uses, counted in [`SPARE_BYTES`] while they are kept.
+struct Spare {
+    caches: Option<Caches>,
+    bytes: usize,
+}
+
+impl Spare {
+    /// None where all patterns together keep enough.
+    fn new(caches: Caches) -> Option<Spare> {
+        let bytes = caches.forward.memory_usage() + caches.backward.memory_usage();
+        let spare = Spare {
+            caches: Some(caches),
+            bytes,
+        };
+        let before = SPARE_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        (before + bytes <= SPARE_BYTES_MAX).then_some(spare)
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        SPARE_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl LongSearch {
@@ -63,13 +95,9 @@ impl LongSearch {
         let Some(automata) = self.automata.get_or_init(|| Automata::new(&self.pattern)) else {
             return Ok(None);
         };
-        let spare = automata.spare.lock().pop();
-        let mut caches = spare.unwrap_or_else(|| Caches {
-            forward: automata.forward.create_cache(),
-            backward: automata.backward.create_cache(),
-        });
+        let mut caches = automata.take_caches();
         let found = automata.find_start(&mut caches, text.as_bytes(), from)?;
-        automata.spare.lock().push(caches);
+        automata.keep(caches);
         Ok(found)
     }
 }
@@ -99,6 +127,22 @@ impl Automata {
             literal,
             spare: Mutex::default(),
         })
+    }
+
+    fn take_caches(&self) -> Caches {
+        let spare = self.spare.lock().pop();
+        let kept = spare.and_then(|mut spare| spare.caches.take());
+        kept.unwrap_or_else(|| Caches {
+            forward: self.forward.create_cache(),
+            backward: self.backward.create_cache(),
+        })
+    }
+
+    fn keep(&self, caches: Caches) {
+        // Freed, where it is too much, outside of the lock.
+        if let Some(spare) = Spare::new(caches) {
+            self.spare.lock().push(spare);
+        }
     }
 
     fn find_start(&self, caches: &mut Caches, text: &[u8], from: usize) -> SqlResult<Option<Option<usize>>> {
@@ -256,5 +300,37 @@ impl Walk {
         let cleared = cache.clear_count();
         let anew = cleared.saturating_sub(std::mem::replace(&mut self.cleared, cleared));
         work::spend(std::mem::take(&mut self.unpaid_bytes) * BYTE_UNITS + anew * CLEARED_UNITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_states_are_bounded_over_all_patterns() {
+        let search = |n: usize| {
+            let search = LongSearch::new(format!("[a-z]{{{}}}[0-9]x", n % 50 + 1));
+            search.find_start(&"a1".repeat(1000), 0).unwrap();
+            search
+        };
+        let mut kept = Vec::new();
+        loop {
+            let before = SPARE_BYTES.load(Ordering::Relaxed);
+            assert!(before <= 2 * SPARE_BYTES_MAX, "{before} bytes are kept");
+            let one = search(kept.len());
+            let automata = one
+                .automata
+                .get()
+                .and_then(Option::as_ref)
+                .expect("the pattern is a plain one");
+            let full = automata.spare.lock().is_empty();
+            kept.push(one);
+            if full {
+                break;
+            }
+        }
+        drop(kept);
+        assert!(SPARE_BYTES.load(Ordering::Relaxed) <= SPARE_BYTES_MAX);
     }
 }
