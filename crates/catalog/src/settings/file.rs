@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::env::Disk;
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use parking_lot::{Mutex, RwLock};
 
@@ -105,6 +106,11 @@ impl SettingsFile {
         self.line(name).map(|line| &*line.value)
     }
 
+    /// Some line cannot even be read: what it was meant to say would be lost in a new file.
+    fn is_unreadable(&self) -> bool {
+        self.lines.iter().any(|line| line.name.is_empty())
+    }
+
     /// Why it cannot be used: the first line with a mistake.
     fn mistake(&self) -> Option<String> {
         let wrong = self.lines.iter().find(|line| line.error.is_some())?;
@@ -118,8 +124,12 @@ impl SettingsFile {
         let Some((changed, value)) = change else {
             return text;
         };
-        let kept = self.values.iter().filter(|(name, _)| **name != changed);
-        let kept = kept.map(|(name, &at)| (*name, self.lines[at].value.as_str()));
+        // Lines with a value that cannot be obeyed stay: it is for the user to correct them.
+        let kept = self
+            .lines
+            .iter()
+            .filter(|line| !line.overruled && !line.name.eq_ignore_ascii_case(changed));
+        let kept = kept.map(|line| (line.name.as_str(), line.value.as_str()));
         for (name, value) in kept.chain(value.map(|value| (changed, value))) {
             text.push_str(&format!(
                 "{name} = '{}'\n",
@@ -245,12 +255,26 @@ impl ServerSettings {
     }
 
     /// ALTER SYSTEM: changes a setting in the file, takes it out (no value), or takes all out (no name). Nothing is in
-    /// force before a reload. Waits for the disk.
-    pub fn change(&self, change: Option<(&str, Option<&str>)>) -> io::Result<()> {
+    /// force before a reload. Refused where the file has a line that cannot be read, but for taking all out. Waits for
+    /// the disk.
+    pub fn change(&self, change: Option<(&str, Option<&str>)>) -> SqlResult<()> {
         let _alone = self.changing.lock();
         // Somebody may have edited it meanwhile.
-        let before = read(&*self.disk)?;
-        let text = before.text_with(change);
+        let before = match change {
+            Some(_) => read(&*self.disk).map_err(|error| not_written(&error))?,
+            None => SettingsFile::default(),
+        };
+        if before.is_unreadable() {
+            return Err(SqlError::new(
+                state::CONFIG_FILE_ERROR,
+                format!("could not parse contents of file \"{FILE_NAME}\""),
+            ));
+        }
+        self.replace(&before.text_with(change))
+            .map_err(|error| not_written(&error))
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
         if self.disk.exists(NEW_NAME)? {
             self.disk.remove(NEW_NAME)?;
         }
@@ -259,7 +283,7 @@ impl ServerSettings {
         file.sync_data()?;
         self.disk.rename(NEW_NAME, FILE_NAME)?;
         self.disk.sync_dir("")?;
-        *self.on_disk.write() = Arc::new(SettingsFile::parse(&text));
+        *self.on_disk.write() = Arc::new(SettingsFile::parse(text));
         Ok(())
     }
 }
@@ -286,9 +310,11 @@ pub fn name_to_reset(name: &str) -> SqlResult<&'static str> {
 }
 
 /// Why the file could not be written.
-pub fn not_written(error: &io::Error) -> SqlError {
-    let state = mote_common::error::state::IO_ERROR;
-    SqlError::new(state, format!("could not write file \"{FILE_NAME}\": {error}"))
+fn not_written(error: &io::Error) -> SqlError {
+    SqlError::new(
+        state::IO_ERROR,
+        format!("could not write file \"{FILE_NAME}\": {error}"),
+    )
 }
 
 #[cfg(test)]
@@ -351,6 +377,35 @@ mod tests {
         std::fs::write(directory.join(FILE_NAME), "work_mem = abc").unwrap();
         settings.reload().unwrap_err();
         assert_eq!(settings.value("work_mem"), "8MB");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn lines_with_mistakes_are_not_lost() {
+        let directory = std::env::temp_dir().join(format!("mote-settings-edited-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let settings = ServerSettings::open(real::env(&directory).disk).unwrap();
+        let path = directory.join(FILE_NAME);
+        std::fs::write(&path, "nosuch = 1\nwork_mem = abc\nWork_Mem = '8 pints'\n").unwrap();
+        settings.change(Some(("search_path", Some("a")))).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            format!("{HEAD}nosuch = '1'\nwork_mem = 'abc'\nWork_Mem = '8 pints'\nsearch_path = 'a'\n")
+        );
+        settings.change(Some(("work_mem", Some("8MB")))).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            format!("{HEAD}nosuch = '1'\nsearch_path = 'a'\nwork_mem = '8MB'\n")
+        );
+        let unreadable = "work_mem = '8MB\nsearch_path = a\n";
+        std::fs::write(&path, unreadable).unwrap();
+        let error = settings.change(Some(("work_mem", None))).unwrap_err();
+        assert_eq!(error.state(), state::CONFIG_FILE_ERROR);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), unreadable);
+        settings.change(None).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), HEAD);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -26,7 +26,7 @@ use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
-pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset, not_written};
+pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
 pub use seeded_random::SeededRandom;
 pub use source::Source;
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};

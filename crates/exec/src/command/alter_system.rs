@@ -8,7 +8,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast::{AlterSystem, SetAction, SetVariable};
 
 use super::{refuse_block, set};
-use mote_catalog::settings::{Settings, name_to_reset, not_written};
+use mote_catalog::settings::{Settings, name_to_reset};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use mote_executor::server_files;
@@ -34,14 +34,13 @@ fn run(setting: &SetVariable, in_block: bool, context: &mut StatementContext<'_>
     let change = change(&setting.action)?;
     refuse_block("ALTER SYSTEM", in_block)?;
     let settings = context.database.server_settings().clone();
-    let written = server_files::elsewhere(
+    server_files::elsewhere(
         move || {
             let named = change.as_ref().map(|(name, value)| (*name, value.as_deref()));
             settings.change(named)
         },
         context,
-    )?;
-    written.map_err(|error| not_written(&error))?;
+    )??;
     Ok(CommandTag::Word("ALTER SYSTEM"))
 }
 
