@@ -3,15 +3,18 @@
 //! Both take effect at commit. ROLLBACK TO takes back what came after the savepoint. A message that the transaction has
 //! said already, with the same payload, is not said again.
 
-use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
+use hashbrown::HashTable;
 use mote_catalog::notifications::Notification;
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, work};
 
 /// PostgreSQL's bounds: a name's 63 bytes, and less than 8,000 of payload.
 const CHANNEL_BYTES_MAX: usize = 63;
 const PAYLOAD_BYTES_LIMIT: usize = 8000;
+/// Entries for which a session keeps room between transactions.
+const KNOWN_KEPT: usize = 1024;
 
 /// LISTEN and UNLISTEN, to be done at commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +25,9 @@ pub enum Interest {
 }
 
 /// Part of the session's state, so that functions reach it.
+///
+/// Invariant: the depths in `said` do not fall, as each is at most the number of savepoints that are open; so what a
+/// savepoint takes back is the end of the list.
 #[derive(Default)]
 pub struct SessionNotifications {
     /// In the order of the LISTENs.
@@ -29,8 +35,10 @@ pub struct SessionNotifications {
     /// With the number of savepoints that were open.
     pub interests: Vec<(u32, Interest)>,
     pub said: Vec<(u32, Notification)>,
-    /// What stands in `said`.
-    known: HashSet<Notification>,
+    /// What stands in `said`: hash and place. Small entries, so that a statement that says millions of things does not
+    /// stop for a second where the table grows.
+    known: HashTable<(u64, usize)>,
+    hasher: RandomState,
 }
 
 impl SessionNotifications {
@@ -68,7 +76,11 @@ impl SessionNotifications {
             channel: channel.to_string(),
             payload: payload.to_string(),
         };
-        if self.known.insert(notification.clone()) {
+        let hash = self.hasher.hash_one(&notification);
+        let same = |&(known, place): &(u64, usize)| known == hash && self.said[place].1 == notification;
+        if self.known.find(hash, same).is_none() {
+            self.known
+                .insert_unique(hash, (hash, self.said.len()), |&(hash, _)| hash);
             self.said.push((depth, notification));
         }
         Ok(())
@@ -77,14 +89,11 @@ impl SessionNotifications {
     /// ROLLBACK TO a savepoint: `depth` savepoints are open then, and what was done within the last of them is void.
     pub fn rollback_to(&mut self, depth: u32) {
         self.interests.retain(|(at, _)| *at < depth);
-        let known = &mut self.known;
-        self.said.retain(|(at, notification)| {
-            let stays = *at < depth;
-            if !stays {
-                known.remove(notification);
-            }
-            stays
-        });
+        let stay = self.said.partition_point(|(at, _)| *at < depth);
+        if stay < self.said.len() {
+            self.known.retain(|&mut (_, place)| place < stay);
+            work::discard(self.said.split_off(stay));
+        }
     }
 
     /// RELEASE: what was done within belongs to those around.
@@ -96,8 +105,9 @@ impl SessionNotifications {
     /// The transaction is over.
     pub fn clear(&mut self) {
         self.interests.clear();
-        self.said.clear();
+        work::discard(std::mem::take(&mut self.said));
         self.known.clear();
+        self.known.shrink_to(KNOWN_KEPT, |&(hash, _)| hash);
     }
 }
 
