@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
 use mote_sql::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
@@ -18,8 +19,21 @@ use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
 use crate::functions::arithmetic::IntegerWidth;
 use crate::functions::{self, CallSite, comparison_operation};
 
+/// What an expression costs to compile, in units of `work`.
+const NODE_UNITS: usize = 256;
+
 pub fn compile_all(list: &[Expr]) -> SqlResult<Box<[Expression]>> {
-    list.iter().map(compile).collect()
+    compile_list(list, &mut Meter::default())
+}
+
+/// Compiles a list that is one of many: together they are paid for.
+pub fn compile_list(list: &[Expr], work: &mut Meter) -> SqlResult<Box<[Expression]>> {
+    let mut compiled = Vec::with_capacity(list.len());
+    for expr in list {
+        work.tick(NODE_UNITS)?;
+        compiled.push(compile(expr)?);
+    }
+    Ok(compiled.into())
 }
 
 pub fn compile_option(expr: &Option<Expr>) -> SqlResult<Option<Expression>> {

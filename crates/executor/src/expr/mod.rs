@@ -23,7 +23,7 @@ mod session_value;
 pub mod subplan;
 
 pub use array_assignment::{Place, assign_places};
-pub use compile::{compile, compile_all, compile_option};
+pub use compile::{compile, compile_all, compile_list, compile_option};
 pub use fold::FOLDER;
 pub use routine::RoutineSite;
 pub use session_value::ask_sequence;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_common::work::Meter;
 use mote_sql::expr::Expr;
 use mote_types::Datum;
 
 use super::Operator;
-use crate::expr::{Expression, compile_all};
+use crate::expr::{Expression, compile_list};
 use crate::runtime::Runtime;
 
 pub struct Program {
@@ -18,9 +19,10 @@ pub struct Program {
 impl Program {
     pub fn compile(rows: &[Vec<Expr>]) -> SqlResult<Arc<Program>> {
         let width = rows.first().map_or(0, Vec::len);
+        let mut work = Meter::default();
         let rows = rows
             .iter()
-            .map(|row| compile_all(row))
+            .map(|row| compile_list(row, &mut work))
             .collect::<SqlResult<_>>()?;
         Ok(Arc::new(Program { rows, width }))
     }

@@ -1,16 +1,21 @@
 //! The walker's state, and the leaves all kinds of statement share: names, types, relations, roles, options.
 
 use mote_common::error::state;
+use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult, SqlState};
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{ConstValue, Node, nodes, raw};
 
 use crate::ast::*;
 
-/// Walks the grammar's nodes of one statement.
+/// What a node of the tree costs to walk, in units of `work`.
+const NODE_UNITS: usize = 128;
+
+/// Walks the grammar's nodes of one statement, and pays for them: a text of megabytes has as many nodes.
 pub(super) struct Converter<'t> {
     pub(super) text: &'t str,
     depth: u32,
+    work: Meter,
     /// The leftmost SELECT of the statement may have an INTO, and it has not been seen yet.
     pub(super) into_allowed: bool,
 }
@@ -20,6 +25,7 @@ impl<'t> Converter<'t> {
         Converter {
             text,
             depth: 0,
+            work: Meter::default(),
             into_allowed: false,
         }
     }
@@ -29,6 +35,7 @@ impl<'t> Converter<'t> {
         if self.depth >= super::MAX_DEPTH {
             return Err(super::too_deep());
         }
+        self.work.keep(NODE_UNITS, size_of::<Expr>())?;
         self.depth += 1;
         let result = walk(self);
         self.depth -= 1;

@@ -13,7 +13,7 @@ use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_r
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
-use super::{Binder, type_label};
+use super::{Binder, NODE_UNITS, type_label};
 use crate::builtin::cast::{CastUse, cast_context};
 use crate::expr::Expr;
 use mote_grammar::ast::Location;
@@ -424,6 +424,7 @@ impl Binder<'_> {
         let common = self.common_type(&types, context)?;
         let mut converted = Vec::with_capacity(exprs.len());
         for (expr, location) in exprs {
+            self.work.tick(NODE_UNITS)?;
             converted.push(self.coerce_common(expr, common, context, location)?);
         }
         Ok((converted, common))

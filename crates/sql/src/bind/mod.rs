@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use mote_common::error::state;
+use mote_common::work::Meter;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, oid};
@@ -91,6 +92,8 @@ pub struct PlanSettings<'a> {
 
 /// Query levels, views and expressions may nest this deep together before 54001.
 const DEPTH_MAX: u32 = 1200;
+/// What an expression or a query costs to bind, in units of `work`.
+const NODE_UNITS: usize = 512;
 
 /// Binds a query or a modifying statement.
 pub fn bind_statement(
@@ -144,6 +147,8 @@ pub(crate) struct Binder<'a> {
     folder: Option<&'a dyn ConstantFolder>,
     restricts_views: bool,
     depth: u32,
+    /// Pays for each expression and query, of which a text of megabytes has as many.
+    work: Meter,
 }
 
 impl<'a> Binder<'a> {
@@ -176,6 +181,7 @@ impl<'a> Binder<'a> {
             folder: None,
             restricts_views: false,
             depth: 0,
+            work: Meter::default(),
         }
     }
 
@@ -222,6 +228,7 @@ impl<'a> Binder<'a> {
                 "stack depth limit exceeded",
             ));
         }
+        self.work.keep(NODE_UNITS, size_of::<Expr>())?;
         let result = work(self);
         self.depth -= 1;
         result

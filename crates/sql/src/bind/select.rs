@@ -595,7 +595,7 @@ impl Binder<'_> {
             expanded.push(self.with_stars_expanded(row)?);
         }
         let width = expanded.first().map_or(0, |row| row.len());
-        let mut bound: Vec<Vec<_>> = vec![Vec::with_capacity(rows.len()); width];
+        let mut bound: Vec<Vec<_>> = (0..width).map(|_| Vec::with_capacity(rows.len())).collect();
         for row in &expanded {
             if row.len() != width {
                 let place = row.first().map_or(ast::Location::NONE, |expr| expr.location);
@@ -610,7 +610,7 @@ impl Binder<'_> {
             }
         }
         let mut columns = Vec::with_capacity(width);
-        let mut unified: Vec<Vec<Expr>> = vec![Vec::with_capacity(width); rows.len()];
+        let mut unified: Vec<Vec<Expr>> = rows.iter().map(|_| Vec::with_capacity(width)).collect();
         for (position, column) in bound.into_iter().enumerate() {
             let unknown = !settle
                 && column
