@@ -1,0 +1,292 @@
+//! SET lists of UPDATE, ON CONFLICT DO UPDATE and MERGE: whole columns, fields, elements, several columns at once.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::user::is_composite;
+use mote_types::oid;
+
+use super::GENERATED_ALWAYS;
+use crate::bind::query::QueryBody;
+use crate::bind::{Binder, type_label};
+use crate::builtin::cast::CastUse;
+use crate::catalog::{Column, Identity, Relation};
+use crate::expr::{Expr, SubPlanKind};
+use mote_grammar::ast;
+use mote_grammar::ast::{Assignment, ExprKind, Location};
+
+/// Positions of the columns that a SET list names.
+pub(in crate::bind) fn assigned_columns(assignments: &[Assignment], relation: &Relation) -> Vec<u16> {
+    let targets = assignments.iter().flat_map(|assignment| match assignment {
+        Assignment::Single { column, .. } => std::slice::from_ref(column),
+        Assignment::Multiple { columns, .. } => columns.as_slice(),
+    });
+    let position = |target: &ast::ColumnTarget| {
+        let named = |column: &Column| !column.dropped && *column.name == *target.name;
+        relation
+            .columns
+            .iter()
+            .position(named)
+            .map(|position| position as u16)
+    };
+    targets.filter_map(position).collect()
+}
+
+impl Binder<'_> {
+    /// SET lists of UPDATE and ON CONFLICT DO UPDATE.
+    pub(in crate::bind) fn assignments(
+        &mut self,
+        assignments: &[Assignment],
+        relation: &Arc<Relation>,
+        target: u16,
+    ) -> SqlResult<Vec<(u16, Expr)>> {
+        let mut bound: Vec<(u16, Expr)> = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            match assignment {
+                Assignment::Single { column, value } => {
+                    self.assignment(column, value, relation, target, &mut bound)?;
+                }
+                Assignment::Multiple { columns, source } => match &source.kind {
+                    ExprKind::Row { fields, .. } => {
+                        if fields.len() != columns.len() {
+                            let message = "number of columns does not match number of values";
+                            return Err(self.error(state::SYNTAX_ERROR, source.location, message));
+                        }
+                        for (column, value) in columns.iter().zip(fields) {
+                            self.assignment(column, value, relation, target, &mut bound)?;
+                        }
+                    }
+                    ExprKind::ScalarQuery(query) => {
+                        for (slot, column) in columns.iter().enumerate() {
+                            let value = self.query_assignment(slot, columns.len(), query)?;
+                            let place = column.location;
+                            self.assign(column, value, place, relation, target, &mut bound)?;
+                        }
+                    }
+                    _ => {
+                        let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                        return Err(self.error(state::FEATURE_NOT_SUPPORTED, source.location, message));
+                    }
+                },
+            }
+        }
+        Ok(bound)
+    }
+
+    fn assignment(
+        &mut self,
+        column: &ast::ColumnTarget,
+        value: &ast::Expr,
+        relation: &Arc<Relation>,
+        target: u16,
+        bound: &mut Vec<(u16, Expr)>,
+    ) -> SqlResult<()> {
+        if matches!(value.kind, ExprKind::Default) {
+            let position = self.target_column(relation, &column.name, column.location)?;
+            if !column.indirection.is_empty() {
+                let message = "cannot set an array element to DEFAULT";
+                return Err(self.error(state::FEATURE_NOT_SUPPORTED, column.location, message));
+            }
+            let value = self.default_value(relation, position)?;
+            return push_assignment(bound, position, value, column);
+        }
+        let value = self.expression(value).map(|bound| (bound, value.start()))?;
+        self.assign(column, value.0, value.1, relation, target, bound)
+    }
+
+    /// Adds one assignment; those to several elements of a column build on each other.
+    fn assign(
+        &mut self,
+        column: &ast::ColumnTarget,
+        value: Expr,
+        place: Location,
+        relation: &Arc<Relation>,
+        target: u16,
+        bound: &mut Vec<(u16, Expr)>,
+    ) -> SqlResult<()> {
+        let position = self.target_column(relation, &column.name, column.location)?;
+        let description = &relation.columns[position];
+        let detail = if description.generated.is_some() {
+            Some("is a generated column.")
+        } else if description.identity == Some(Identity::Always) {
+            Some("is an identity column defined as GENERATED ALWAYS.")
+        } else {
+            None
+        };
+        if let Some(detail) = detail {
+            let message = format!("column \"{}\" can only be updated to DEFAULT", description.name);
+            return Err(SqlError::new(GENERATED_ALWAYS, message)
+                .detail(format!("Column \"{}\" {detail}", description.name)));
+        }
+        if column.indirection.is_empty() {
+            let value = self.coerce_assignment(value, &description.name, description.ty, place)?;
+            return push_assignment(bound, position, value, column);
+        }
+        let earlier = bound.iter().position(|(known, expr)| {
+            *known as usize == position
+                && (matches!(expr, Expr::SubscriptAssign { .. })
+                    || keeps_fields_of(expr, target, position as u16))
+        });
+        let container = match earlier {
+            Some(earlier) => bound.remove(earlier).1,
+            None => self.variable(target, position, column.location),
+        };
+        let value = self.part_assignment(container, column, &column.indirection, value, place)?;
+        push_assignment(bound, position, value, column)
+    }
+
+    /// `column.field = value`: the row with the field replaced. A NULL becomes a row of NULLs around it, as in PostgreSQL.
+    fn part_assignment(
+        &mut self,
+        container: Expr,
+        column: &ast::ColumnTarget,
+        steps: &[ast::IndirectionStep],
+        value: Expr,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let [ast::IndirectionStep::Field(name), rest @ ..] = steps else {
+            return self.element_assignment(container, column, steps, value, place);
+        };
+        let ty = container.ty();
+        let label = type_label(ty.oid);
+        let fields = match is_composite(ty.oid) {
+            true => self.fields(&container, column.location),
+            false => None,
+        };
+        let Some(fields) = fields else {
+            let message = format!(
+                "cannot assign to field \"{name}\" of column \"{}\" because its type {label} is not a composite type",
+                column.name
+            );
+            return Err(self.error(state::DATATYPE_MISMATCH, column.location, message));
+        };
+        let Some(at) = fields.iter().position(|(known, _)| known == name) else {
+            let message = format!(
+                "cannot assign to field \"{name}\" of column \"{}\" because there is no such column in data type {label}",
+                column.name
+            );
+            return Err(self.error(state::UNDEFINED_COLUMN, column.location, message));
+        };
+        let (names, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        let wanted = fields[at].ty();
+        fields[at] = match rest {
+            [] => {
+                let found = self.type_of(&value).oid;
+                match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
+                    Some(value) => value,
+                    None => {
+                        let message = format!(
+                            "subfield \"{name}\" is of type {} but expression is of type {}",
+                            type_label(wanted.oid),
+                            type_label(found)
+                        );
+                        return Err(self
+                            .error(state::DATATYPE_MISMATCH, column.location, message)
+                            .hint("You will need to rewrite or cast the expression."));
+                    }
+                }
+            }
+            rest => {
+                let inner = fields[at].clone();
+                self.part_assignment(inner, column, rest, value, place)?
+            }
+        };
+        Ok(Expr::Row { fields, names, ty })
+    }
+
+    /// `column[i] = value`: the array with the element or slice replaced.
+    fn element_assignment(
+        &mut self,
+        container: Expr,
+        column: &ast::ColumnTarget,
+        steps: &[ast::IndirectionStep],
+        value: Expr,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let ty = container.ty();
+        let is_field = |step: &ast::IndirectionStep| matches!(step, ast::IndirectionStep::Field(_));
+        if steps.iter().any(is_field) {
+            return Err(SqlError::unsupported(
+                "assignment to a field of an array's element",
+            ));
+        }
+        if ty.oid == oid::JSONB {
+            return Err(SqlError::unsupported("assignment to a subscript of jsonb"));
+        }
+        let subscripted = self.subscripts(container, steps, column.location)?;
+        let Expr::Subscript {
+            array,
+            subscripts,
+            ty: wanted,
+        } = subscripted
+        else {
+            return Err(SqlError::internal("subscripts bind to a subscript"));
+        };
+        let found = self.type_of(&value);
+        let value = match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
+            Some(value) => value,
+            None => {
+                let message = format!(
+                    "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
+                    column.name,
+                    type_label(wanted.oid),
+                    type_label(found.oid)
+                );
+                return Err(self
+                    .error(state::DATATYPE_MISMATCH, column.location, message)
+                    .hint("You will need to rewrite or cast the expression."));
+            }
+        };
+        Ok(Expr::SubscriptAssign {
+            container: array,
+            subscripts,
+            value: Box::new(value),
+            ty,
+        })
+    }
+
+    /// One column of `(a, b) = (SELECT ..)`: the query once per column, with that column alone.
+    fn query_assignment(&mut self, slot: usize, width: usize, query: &ast::Query) -> SqlResult<Expr> {
+        let mut bound = self.query(query)?;
+        if bound.targets.len() != width {
+            let message = "number of columns does not match number of values";
+            return Err(self.error(state::SYNTAX_ERROR, query.location, message));
+        }
+        let wrapped = bound.distinct.is_none() && !matches!(bound.body, QueryBody::SetOperation { .. });
+        if !wrapped {
+            return Err(SqlError::unsupported(
+                "DISTINCT or UNION in a multiple-column UPDATE item",
+            ));
+        }
+        bound.targets = vec![bound.targets.swap_remove(slot)];
+        let ty = bound.targets[0].expr.ty();
+        self.subplan(bound, SubPlanKind::Scalar, ty)
+    }
+}
+
+/// A row of which an earlier assignment has replaced some fields: the others are those of the column.
+fn keeps_fields_of(expr: &Expr, target: u16, position: u16) -> bool {
+    let of_column = |field: &Expr| match field {
+        Expr::FieldSelect { record, .. } => {
+            matches!(&**record, Expr::Variable { relation, column, .. } if (*relation, *column) == (target, position))
+        }
+        _ => false,
+    };
+    matches!(expr, Expr::Row { fields, .. } if fields.iter().any(of_column))
+}
+
+/// A column is assigned once.
+fn push_assignment(
+    bound: &mut Vec<(u16, Expr)>,
+    position: usize,
+    value: Expr,
+    column: &ast::ColumnTarget,
+) -> SqlResult<()> {
+    if bound.iter().any(|(known, _)| *known as usize == position) {
+        let message = format!("multiple assignments to same column \"{}\"", column.name);
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    bound.push((position as u16, value));
+    Ok(())
+}
