@@ -3,14 +3,13 @@
 //! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
 //! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `routing` with `partition`, `update`, `delete`, `merge`
 //! (drives these three),
-//! `foreign_key` with `cascade` and `referenced_partition`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
+//! `foreign_key`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
 //!
 //! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
 //! partition's bound, unique keys (with the write), foreign keys (at the end of the statement). A statement is never restarted.
 //! `trigger`: what BEFORE triggers do to a row, and which AFTER triggers it queues.
 
 pub mod after;
-mod cascade;
 mod deferred_key;
 mod disclosure;
 pub mod delete;
@@ -21,7 +20,6 @@ mod moving;
 mod on_conflict;
 pub mod partition;
 pub mod recheck;
-mod referenced_partition;
 pub mod routing;
 pub mod trigger;
 pub mod update;

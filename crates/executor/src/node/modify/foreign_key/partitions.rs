@@ -14,9 +14,9 @@ use mote_engine::{TableLockMode, WaitPolicy, WriteError};
 use mote_sql::catalog::{Constraint, ForeignKey, IndexKeyTarget, Relation};
 use mote_types::{ColumnType, Datum};
 
-use super::foreign_key::Referenced;
-use super::routing::index_descends_from;
-use super::write_error;
+use super::referencing::Referenced;
+use crate::node::modify::routing::index_descends_from;
+use crate::node::modify::write_error;
 use crate::runtime::{Runtime, find_index};
 use crate::value::convert;
 
