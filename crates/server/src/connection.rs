@@ -2,31 +2,31 @@
 //!
 //! Replies gather in `Wire::output` and leave in one write when the input is used up. `Wire::gate` holds them back
 //! while they tell of a transaction that is not safe yet; the conversation itself goes on meanwhile.
+//!
+//! Read in this order: `log_in` with `proof`, this file (the loop over messages, the simple query), `extended` (Parse to
+//! Sync), `replication` (the commands of a follower).
 
+mod extended;
 mod log_in;
 mod proof;
+mod replication;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use corosensei::Yielder;
 use mote_catalog::directory::Nudge;
-use mote_catalog::host::{OutputColumn, terminated};
-use mote_catalog::tag::CommandTag;
+use mote_catalog::host::terminated;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, work};
 use mote_engine::Awaited;
-use mote_exec::session::{ExecuteEnd, Session};
-use mote_types::encoding::{Converter, binary_from_client};
-use mote_types::{ColumnType, Datum, input_binary, input_text};
+use mote_exec::session::Session;
 
 use crate::half_open::Pass;
 use crate::host::{FiberPayer, WireHost};
-use crate::pgwire::frontend::{self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, protocol_violation};
+use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
 use crate::pgwire::{backend, recode};
 use crate::registry::Place;
-use crate::replication::command::{self, Command};
-use crate::replication::hub::Hub;
 use crate::shared::Shared;
 use crate::socket::Stream;
 use crate::suspension::{Reason, Suspend, suspend};
@@ -401,241 +401,6 @@ impl Connection {
         self.ready();
         Ok(())
     }
-
-    /// A command of a connection that replicates.
-    fn replication_command(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        let mut fields = Fields::new(body);
-        let text = fields.string()?;
-        fields.end()?;
-        self.skip_to_sync = false;
-        self.wire.result.formats.clear();
-        match command::parse(text)? {
-            Command::Show => self.with_host(yielder, true, |session, host| session.query(text, host))?,
-            Command::IdentifySystem => {
-                let database = &self.wire.shared.database;
-                let (columns, row) = command::identify_system(database);
-                self.send_row(&columns, &row, "IDENTIFY_SYSTEM")?;
-            }
-            Command::TimelineHistory(term) => {
-                let history = self.hub()?.history().clone();
-                let (columns, row) = command::timeline_history(&history, term);
-                self.send_row(&columns, &row, "TIMELINE_HISTORY")?;
-            }
-            Command::Start => return self.hand_over(),
-        }
-        self.ready();
-        Ok(())
-    }
-
-    fn hub(&self) -> SqlResult<Arc<Hub>> {
-        self.wire.shared.hub.clone().ok_or_else(|| {
-            SqlError::unsupported("replication from a server that follows another one")
-                .hint("Follow the primary itself.")
-        })
-    }
-
-    fn send_row(
-        &mut self,
-        columns: &[OutputColumn],
-        row: &[Option<String>],
-        tag: &'static str,
-    ) -> SqlResult<()> {
-        self.wire.send(|out| {
-            backend::row_description(out, columns, &[]);
-            backend::text_row(out, row);
-            backend::command_complete(out, CommandTag::Word(tag));
-        })
-    }
-
-    /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.
-    fn hand_over(&mut self) -> SqlResult<()> {
-        let hub = self.hub()?;
-        if !self.wire.is_plain_tcp() {
-            return Err(SqlError::unsupported("replication over TLS or a Unix socket"));
-        }
-        if !self.wire.input.unread().is_empty() {
-            return Err(
-                protocol_violation("received data before the answer to START_REPLICATION")
-                    .severity(Severity::Fatal),
-            );
-        }
-        backend::copy_both_response(&mut self.wire.output);
-        self.wire.flush();
-        let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.wire.stream, 0);
-        let failed = |error| SqlError::internal(format!("the connection could not be handed over: {error}"));
-        let descriptor = descriptor.map_err(|error| failed(error).severity(Severity::Fatal))?;
-        hub.adopt(std::net::TcpStream::from(descriptor));
-        self.closing = true;
-        Ok(())
-    }
-
-    fn sync(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        self.with_host(yielder, false, |session, host| session.sync(host))?;
-        self.ready();
-        Ok(())
-    }
-
-    fn parse(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        let parse = Parse::read(body)?;
-        let types = parse.types();
-        self.with_host(yielder, false, |session, host| {
-            session.parse(parse.name, parse.text, &types, host)
-        })?;
-        backend::parse_complete(&mut self.wire.output);
-        Ok(())
-    }
-
-    fn bind(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        let bind = Bind::read(body)?;
-        let converter = self.wire.converter;
-        self.with_host(yielder, false, |session, host| {
-            let target = session.bind_target(bind.statement, bind.portal, host)?;
-            let types = target.parameters();
-            if types.len() != bind.parameter_count {
-                return Err(protocol_violation(format!(
-                    "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
-                    bind.parameter_count,
-                    bind.statement,
-                    types.len()
-                )));
-            }
-            let mut parameters = session.parameter_buffer();
-            let settings = &session.state.settings.effective.format;
-            for ((value, format), ty) in bind.parameters().zip(types) {
-                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len());
-                parameters.push(match (value, format) {
-                    (None, _) => Datum::Null,
-                    (Some(bytes), 0) => match converter {
-                        None => frontend::utf8(bytes).and_then(|text| input_text(*ty, text, settings)),
-                        Some(converter) => {
-                            (converter.decode(bytes)).and_then(|text| input_text(*ty, &text, settings))
-                        }
-                    }
-                    .map_err(in_parameter)?,
-                    (Some(bytes), 1) => match converter {
-                        None => input_binary(*ty, bytes),
-                        Some(converter) => recoded_binary(*ty, bytes, converter),
-                    }
-                    .map_err(in_parameter)?,
-                    (Some(_), other) => {
-                        return Err(SqlError::new(
-                            state::INVALID_PARAMETER_VALUE,
-                            format!("unsupported format code: {other}"),
-                        ));
-                    }
-                });
-            }
-            session.bind(bind.portal, target, parameters, bind.result_formats().collect())
-        })?;
-        backend::bind_complete(&mut self.wire.output);
-        Ok(())
-    }
-
-    fn describe(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        let mut fields = Fields::new(body);
-        let kind = fields.u8()?;
-        let name = fields.string()?;
-        match kind {
-            b'S' => {
-                let (types, columns) = self.with_host(yielder, false, |session, host| {
-                    session.describe_statement(name, host)
-                })?;
-                backend::parameter_description(&mut self.wire.output, &types);
-                match columns {
-                    Some(columns) => self
-                        .wire
-                        .send(|out| backend::row_description(out, &columns, &[]))?,
-                    None => backend::no_data(&mut self.wire.output),
-                }
-            }
-            b'P' => {
-                let (columns, formats) =
-                    self.with_host(yielder, false, |session, _| session.describe_portal(name))?;
-                match columns {
-                    Some(columns) => {
-                        self.wire
-                            .send(|out| backend::row_description(out, &columns, &formats))?;
-                    }
-                    None => backend::no_data(&mut self.wire.output),
-                }
-            }
-            other => {
-                return Err(protocol_violation(format!(
-                    "invalid DESCRIBE message subtype {other}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn execute(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        let mut fields = Fields::new(body);
-        let name = fields.string()?;
-        // Zero and below mean no limit.
-        let max_rows = fields.i32()?.max(0) as u64;
-        fields.end()?;
-        let session = self
-            .session
-            .as_ref()
-            .expect("messages are handled after start-up");
-        let shape = &mut self.wire.result;
-        shape.formats.clear();
-        shape
-            .formats
-            .extend_from_slice(&session.portal(name)?.result_formats);
-        let end = self.with_host(yielder, false, |session, host| {
-            session.execute(name, max_rows, host)
-        })?;
-        if end == ExecuteEnd::Suspended {
-            backend::portal_suspended(&mut self.wire.output);
-        }
-        Ok(())
-    }
-
-    fn close_object(&mut self, body: &[u8]) -> SqlResult<()> {
-        let mut fields = Fields::new(body);
-        let kind = fields.u8()?;
-        let name = fields.string()?;
-        let session = self
-            .session
-            .as_mut()
-            .expect("messages are handled after start-up");
-        match kind {
-            b'S' => session.close_statement(name),
-            b'P' => session.close_portal(name),
-            other => {
-                return Err(protocol_violation(format!(
-                    "invalid CLOSE message subtype {other}"
-                )));
-            }
-        }
-        backend::close_complete(&mut self.wire.output);
-        Ok(())
-    }
-}
-
-/// A parameter in binary form of a client whose text is not UTF-8.
-fn recoded_binary(ty: ColumnType, bytes: &[u8], converter: Converter) -> SqlResult<Datum> {
-    let mut recoded = Vec::with_capacity(bytes.len() * 2);
-    binary_from_client(converter, ty.oid, bytes, &mut recoded)?;
-    input_binary(ty, &recoded)
-}
-
-/// Says which parameter had bytes that are no value of its type.
-fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
-    let number = index + 1;
-    if error.state() == state::INVALID_BINARY_REPRESENTATION
-        && error.message() == "incorrect binary data format"
-    {
-        return SqlError::new(
-            error.state(),
-            format!("{} in bind parameter {number}", error.message()),
-        );
-    }
-    error.context(match portal {
-        "" => format!("unnamed portal parameter ${number}"),
-        name => format!("portal \"{name}\" parameter ${number}"),
-    })
 }
 
 impl Drop for Connection {

@@ -1,0 +1,183 @@
+//! The extended query protocol: a statement is parsed, bound to its parameters, described and run, message by message.
+
+use corosensei::Yielder;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_exec::session::ExecuteEnd;
+use mote_types::encoding::{Converter, binary_from_client};
+use mote_types::{ColumnType, Datum, input_binary, input_text};
+
+use super::Connection;
+use crate::pgwire::backend;
+use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation};
+use crate::suspension::Suspend;
+
+impl Connection {
+    pub(super) fn sync(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        self.with_host(yielder, false, |session, host| session.sync(host))?;
+        self.ready();
+        Ok(())
+    }
+
+    pub(super) fn parse(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let parse = Parse::read(body)?;
+        let types = parse.types();
+        self.with_host(yielder, false, |session, host| {
+            session.parse(parse.name, parse.text, &types, host)
+        })?;
+        backend::parse_complete(&mut self.wire.output);
+        Ok(())
+    }
+
+    pub(super) fn bind(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let bind = Bind::read(body)?;
+        let converter = self.wire.converter;
+        self.with_host(yielder, false, |session, host| {
+            let target = session.bind_target(bind.statement, bind.portal, host)?;
+            let types = target.parameters();
+            if types.len() != bind.parameter_count {
+                return Err(protocol_violation(format!(
+                    "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
+                    bind.parameter_count,
+                    bind.statement,
+                    types.len()
+                )));
+            }
+            let mut parameters = session.parameter_buffer();
+            let settings = &session.state.settings.effective.format;
+            for ((value, format), ty) in bind.parameters().zip(types) {
+                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len());
+                parameters.push(match (value, format) {
+                    (None, _) => Datum::Null,
+                    (Some(bytes), 0) => match converter {
+                        None => frontend::utf8(bytes).and_then(|text| input_text(*ty, text, settings)),
+                        Some(converter) => {
+                            (converter.decode(bytes)).and_then(|text| input_text(*ty, &text, settings))
+                        }
+                    }
+                    .map_err(in_parameter)?,
+                    (Some(bytes), 1) => match converter {
+                        None => input_binary(*ty, bytes),
+                        Some(converter) => recoded_binary(*ty, bytes, converter),
+                    }
+                    .map_err(in_parameter)?,
+                    (Some(_), other) => {
+                        return Err(SqlError::new(
+                            state::INVALID_PARAMETER_VALUE,
+                            format!("unsupported format code: {other}"),
+                        ));
+                    }
+                });
+            }
+            session.bind(bind.portal, target, parameters, bind.result_formats().collect())
+        })?;
+        backend::bind_complete(&mut self.wire.output);
+        Ok(())
+    }
+
+    pub(super) fn describe(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let mut fields = Fields::new(body);
+        let kind = fields.u8()?;
+        let name = fields.string()?;
+        match kind {
+            b'S' => {
+                let (types, columns) = self.with_host(yielder, false, |session, host| {
+                    session.describe_statement(name, host)
+                })?;
+                backend::parameter_description(&mut self.wire.output, &types);
+                match columns {
+                    Some(columns) => self
+                        .wire
+                        .send(|out| backend::row_description(out, &columns, &[]))?,
+                    None => backend::no_data(&mut self.wire.output),
+                }
+            }
+            b'P' => {
+                let (columns, formats) =
+                    self.with_host(yielder, false, |session, _| session.describe_portal(name))?;
+                match columns {
+                    Some(columns) => {
+                        self.wire
+                            .send(|out| backend::row_description(out, &columns, &formats))?;
+                    }
+                    None => backend::no_data(&mut self.wire.output),
+                }
+            }
+            other => {
+                return Err(protocol_violation(format!(
+                    "invalid DESCRIBE message subtype {other}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn execute(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let mut fields = Fields::new(body);
+        let name = fields.string()?;
+        // Zero and below mean no limit.
+        let max_rows = fields.i32()?.max(0) as u64;
+        fields.end()?;
+        let session = self
+            .session
+            .as_ref()
+            .expect("messages are handled after start-up");
+        let shape = &mut self.wire.result;
+        shape.formats.clear();
+        shape
+            .formats
+            .extend_from_slice(&session.portal(name)?.result_formats);
+        let end = self.with_host(yielder, false, |session, host| {
+            session.execute(name, max_rows, host)
+        })?;
+        if end == ExecuteEnd::Suspended {
+            backend::portal_suspended(&mut self.wire.output);
+        }
+        Ok(())
+    }
+
+    pub(super) fn close_object(&mut self, body: &[u8]) -> SqlResult<()> {
+        let mut fields = Fields::new(body);
+        let kind = fields.u8()?;
+        let name = fields.string()?;
+        let session = self
+            .session
+            .as_mut()
+            .expect("messages are handled after start-up");
+        match kind {
+            b'S' => session.close_statement(name),
+            b'P' => session.close_portal(name),
+            other => {
+                return Err(protocol_violation(format!(
+                    "invalid CLOSE message subtype {other}"
+                )));
+            }
+        }
+        backend::close_complete(&mut self.wire.output);
+        Ok(())
+    }
+}
+
+/// A parameter in binary form of a client whose text is not UTF-8.
+fn recoded_binary(ty: ColumnType, bytes: &[u8], converter: Converter) -> SqlResult<Datum> {
+    let mut recoded = Vec::with_capacity(bytes.len() * 2);
+    binary_from_client(converter, ty.oid, bytes, &mut recoded)?;
+    input_binary(ty, &recoded)
+}
+
+/// Says which parameter had bytes that are no value of its type.
+fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
+    let number = index + 1;
+    if error.state() == state::INVALID_BINARY_REPRESENTATION
+        && error.message() == "incorrect binary data format"
+    {
+        return SqlError::new(
+            error.state(),
+            format!("{} in bind parameter {number}", error.message()),
+        );
+    }
+    error.context(match portal {
+        "" => format!("unnamed portal parameter ${number}"),
+        name => format!("portal \"{name}\" parameter ${number}"),
+    })
+}

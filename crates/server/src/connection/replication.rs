@@ -1,0 +1,89 @@
+//! The commands of a connection that replicates; the last one gives the socket away.
+
+use std::sync::Arc;
+
+use corosensei::Yielder;
+use mote_catalog::host::OutputColumn;
+use mote_catalog::tag::CommandTag;
+use mote_common::error::Severity;
+use mote_common::{SqlError, SqlResult};
+
+use super::Connection;
+use crate::pgwire::backend;
+use crate::pgwire::frontend::{Fields, protocol_violation};
+use crate::replication::command::{self, Command};
+use crate::replication::hub::Hub;
+use crate::suspension::Suspend;
+
+impl Connection {
+    /// A command of a connection that replicates.
+    pub(super) fn replication_command(
+        &mut self,
+        body: &[u8],
+        yielder: &Yielder<(), Suspend>,
+    ) -> SqlResult<()> {
+        let mut fields = Fields::new(body);
+        let text = fields.string()?;
+        fields.end()?;
+        self.skip_to_sync = false;
+        self.wire.result.formats.clear();
+        match command::parse(text)? {
+            Command::Show => self.with_host(yielder, true, |session, host| session.query(text, host))?,
+            Command::IdentifySystem => {
+                let database = &self.wire.shared.database;
+                let (columns, row) = command::identify_system(database);
+                self.send_row(&columns, &row, "IDENTIFY_SYSTEM")?;
+            }
+            Command::TimelineHistory(term) => {
+                let history = self.hub()?.history().clone();
+                let (columns, row) = command::timeline_history(&history, term);
+                self.send_row(&columns, &row, "TIMELINE_HISTORY")?;
+            }
+            Command::Start => return self.hand_over(),
+        }
+        self.ready();
+        Ok(())
+    }
+
+    fn hub(&self) -> SqlResult<Arc<Hub>> {
+        self.wire.shared.hub.clone().ok_or_else(|| {
+            SqlError::unsupported("replication from a server that follows another one")
+                .hint("Follow the primary itself.")
+        })
+    }
+
+    fn send_row(
+        &mut self,
+        columns: &[OutputColumn],
+        row: &[Option<String>],
+        tag: &'static str,
+    ) -> SqlResult<()> {
+        self.wire.send(|out| {
+            backend::row_description(out, columns, &[]);
+            backend::text_row(out, row);
+            backend::command_complete(out, CommandTag::Word(tag));
+        })
+    }
+
+    /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.
+    fn hand_over(&mut self) -> SqlResult<()> {
+        let hub = self.hub()?;
+        if !self.wire.is_plain_tcp() {
+            return Err(SqlError::unsupported("replication over TLS or a Unix socket"));
+        }
+        if !self.wire.input.unread().is_empty() {
+            return Err(
+                protocol_violation("received data before the answer to START_REPLICATION")
+                    .severity(Severity::Fatal),
+            );
+        }
+        backend::copy_both_response(&mut self.wire.output);
+        self.wire.flush();
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.wire.stream, 0);
+        let failed = |error| SqlError::internal(format!("the connection could not be handed over: {error}"));
+        let descriptor = descriptor.map_err(|error| failed(error).severity(Severity::Fatal))?;
+        hub.adopt(std::net::TcpStream::from(descriptor));
+        self.closing = true;
+        Ok(())
+    }
+}
