@@ -12,9 +12,8 @@ use super::{
     alter_children, alter_column, attach_partition, cluster, composite_type, constraint, create_table, drop,
     partition_index, rename, row_checks, schema, view,
 };
-use crate::utility::{Command, Issued, OwnSession};
+use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -24,13 +23,8 @@ impl Command for AlterTable {
         "ALTER TABLE"
     }
 
-    fn run_on_session(
-        &self,
-        issued: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.detach_concurrently(self, issued.text, host)
+    fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
+        (context.session).detach_concurrently(self, context.issued.text, context.host)
     }
 
     fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {

@@ -23,7 +23,7 @@ use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredAttribute, StoredKind, StoredObject, StoredRelation, StoredUserType,
 };
-use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision};
+use mote_catalog::catalog_store::{Catalog, RelationEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::{object_locks, write};
 use mote_executor::context::StatementContext;
@@ -58,25 +58,8 @@ fn create(create: &CreateCompositeType, context: &mut StatementContext<'_>) -> S
         attributes.push(attribute);
     }
     check_count(&attributes)?;
-    let number = context.session.catalog.store().allocate_oid();
-    let oid = composite_oid(number).ok_or_else(|| {
-        SqlError::new(
-            state::PROGRAM_LIMIT_EXCEEDED,
-            "there are no numbers left for types",
-        )
-    })?;
-    let ty = StoredUserType {
-        revision: Revision::default(),
-        oid: oid.0,
-        schema: schema_oid.0,
-        name: name.name.to_string(),
-        owner: context.session.identity().user_oid.0,
-        labels: Vec::new(),
-        domain: None,
-        attributes: Some(attributes),
-        acl: Vec::new(),
-        comment: None,
-    };
+    let mut ty = user_type::new_type(composite_oid, schema_oid, &name.name, context)?;
+    ty.attributes = Some(attributes);
     write::put(StoredObject::Type(ty), context)?;
     Ok(CommandTag::Word("CREATE TYPE"))
 }

@@ -19,10 +19,10 @@ use mote_types::{ColumnType, format_type, type_info};
 
 use super::{create_table, internal, routine, schema, user_type};
 use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredDomain, StoredDomainCheck, StoredObject, StoredRelation, StoredUserType,
 };
-use mote_catalog::catalog_store::{RelationEntry, Revision};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::{object_locks, write};
 use mote_executor::context::StatementContext;
@@ -66,25 +66,8 @@ pub(super) fn create(create: &CreateDomain, context: &mut StatementContext<'_>) 
     for constraint in &create.constraints {
         rules.add(constraint, &mut domain, context)?;
     }
-    let store = context.session.catalog.store().clone();
-    let oid = domain_oid(store.allocate_oid()).ok_or_else(|| {
-        SqlError::new(
-            state::PROGRAM_LIMIT_EXCEEDED,
-            "there are no numbers left for types",
-        )
-    })?;
-    let ty = StoredUserType {
-        revision: Revision::default(),
-        oid: oid.0,
-        schema: schema_oid.0,
-        name: name.name.to_string(),
-        owner: context.session.identity().user_oid.0,
-        labels: Vec::new(),
-        attributes: None,
-        domain: Some(domain),
-        acl: Vec::new(),
-        comment: None,
-    };
+    let mut ty = user_type::new_type(domain_oid, schema_oid, &name.name, context)?;
+    ty.domain = Some(domain);
     write::put(StoredObject::Type(ty), context)?;
     Ok(CommandTag::Word("CREATE DOMAIN"))
 }

@@ -11,7 +11,6 @@ use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
@@ -46,20 +45,14 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
     let name = schema::relation_name(&create.name);
     let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
     user_type::claim_name(schema_oid, &name.name, context)?;
-    let store = context.session.catalog.store().clone();
-    let oid = enum_oid(store.allocate_oid()).ok_or_else(|| {
-        SqlError::new(
-            state::PROGRAM_LIMIT_EXCEEDED,
-            "there are no numbers left for types",
-        )
-    })?;
-    let mut labels: Vec<StoredLabel> = Vec::with_capacity(create.labels.len());
+    let mut ty = user_type::new_type(enum_oid, schema_oid, &name.name, context)?;
+    let store = context.session.catalog.store();
     for (position, label) in create.labels.iter().enumerate() {
         check_label(label)?;
-        if labels.iter().any(|known| *known.label == **label) {
-            return Err(duplicate(oid, label));
+        if ty.labels.iter().any(|known| *known.label == **label) {
+            return Err(duplicate(Oid(ty.oid), label));
         }
-        labels.push(StoredLabel {
+        ty.labels.push(StoredLabel {
             oid: store.allocate_oid().0,
             key: (position as i64 + 1) * KEY_GAP,
             label: label.to_string(),
@@ -67,18 +60,6 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
             added: false,
         });
     }
-    let ty = StoredUserType {
-        revision: Revision::default(),
-        oid: oid.0,
-        schema: schema_oid.0,
-        name: name.name.to_string(),
-        owner: context.session.identity().user_oid.0,
-        labels,
-        domain: None,
-        attributes: None,
-        acl: Vec::new(),
-        comment: None,
-    };
     write::put(StoredObject::Type(ty), context)?;
     Ok(CommandTag::Word("CREATE TYPE"))
 }

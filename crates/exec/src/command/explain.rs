@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_common::SqlResult;
 use mote_grammar::ast::Explain;
 use mote_planner::plan::OutputColumn;
 
-use crate::utility::{Command, Issued, OwnSession, text_column};
+use crate::utility::{Command, OwnSession, SessionContext, text_column};
 
 impl Command for Explain {
     fn name(&self) -> &'static str {
@@ -19,12 +18,8 @@ impl Command for Explain {
         Ok(Some([text_column("QUERY PLAN")].into()))
     }
 
-    fn run_on_session(
-        &self,
-        issued: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.explain(self, issued.text, host).map(Some)
+    fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
+        let tag = context.session.explain(self, context.issued.text, context.host)?;
+        Ok(Some(tag))
     }
 }

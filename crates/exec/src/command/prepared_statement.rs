@@ -2,76 +2,52 @@
 
 use std::sync::Arc;
 
-use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_common::SqlResult;
 use mote_grammar::ast::{Deallocate, Discard, Execute, Prepare};
 use mote_planner::plan::OutputColumn;
 
-use crate::utility::{Command, Issued, OwnSession};
+use crate::utility::{OwnSession, SessionCommand, SessionContext};
 
-impl Command for Prepare {
+impl SessionCommand for Prepare {
     fn name(&self) -> &'static str {
         "PREPARE"
     }
 
-    fn needs_session(&self) -> bool {
-        true
-    }
-
-    fn run_on_session(
-        &self,
-        issued: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.prepare_statement(self, issued.text, host).map(Some)
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag> {
+        context
+            .session
+            .prepare_statement(self, context.issued.text, context.host)
     }
 }
 
-impl Command for Execute {
+impl SessionCommand for Execute {
     fn name(&self) -> &'static str {
         "EXECUTE"
-    }
-
-    fn needs_session(&self) -> bool {
-        true
     }
 
     fn columns(&self, session: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         session.describe_execute(self)
     }
 
-    fn run_on_session(
-        &self,
-        issued: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.execute_statement(self, issued.text, host).map(Some)
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag> {
+        context
+            .session
+            .execute_statement(self, context.issued.text, context.host)
     }
 }
 
-impl Command for Deallocate {
+impl SessionCommand for Deallocate {
     fn name(&self) -> &'static str {
         "DEALLOCATE"
     }
 
-    fn needs_session(&self) -> bool {
-        true
-    }
-
-    fn run_on_session(
-        &self,
-        _: Issued<'_>,
-        session: &mut dyn OwnSession,
-        _: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.deallocate(self).map(Some)
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag> {
+        context.session.deallocate(self)
     }
 }
 
-impl Command for Discard {
+impl SessionCommand for Discard {
     fn name(&self) -> &'static str {
         match self {
             Discard::All => "DISCARD ALL",
@@ -79,16 +55,7 @@ impl Command for Discard {
         }
     }
 
-    fn needs_session(&self) -> bool {
-        true
-    }
-
-    fn run_on_session(
-        &self,
-        _: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        session.discard(*self, host).map(Some)
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag> {
+        context.session.discard(*self, context.host)
     }
 }

@@ -9,7 +9,7 @@ use mote_planner::plan::OutputColumn;
 use mote_types::Datum;
 use mote_types::datetime::parse_time_zone;
 
-use crate::utility::{Command, Issued, OwnSession, text_column};
+use crate::utility::{Command, Issued, OwnSession, SessionCommand, SessionContext, text_column};
 use mote_catalog::host::Host;
 use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings};
@@ -25,13 +25,8 @@ impl Command for SetVariable {
         true
     }
 
-    fn run_on_session(
-        &self,
-        _: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        set(session, self, host).map(Some)
+    fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
+        set(context.session, self, context.host).map(Some)
     }
 
     fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
@@ -39,26 +34,17 @@ impl Command for SetVariable {
     }
 }
 
-impl Command for ShowVariable {
+impl SessionCommand for ShowVariable {
     fn name(&self) -> &'static str {
         "SHOW"
-    }
-
-    fn needs_session(&self) -> bool {
-        true
     }
 
     fn columns(&self, _: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         Ok(Some(show_columns(self).into()))
     }
 
-    fn run_on_session(
-        &self,
-        _: Issued<'_>,
-        session: &mut dyn OwnSession,
-        host: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
-        show(session, self, host).map(Some)
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag> {
+        show(context.session, self, context.host)
     }
 }
 

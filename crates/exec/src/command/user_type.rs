@@ -23,7 +23,7 @@ use super::routine::{Dependent, Search};
 use super::{acl, composite_type, drop as drop_object, internal, privileges, routine, schema, view};
 use crate::utility::Issued;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
-use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
+use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision, RoutineEntry, TypeEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
@@ -53,6 +53,34 @@ pub(super) fn claim_name(schema: Oid, name: &str, context: &mut StatementContext
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
     Ok(())
+}
+
+/// A type of the current user that is nothing yet: an enum, a domain or a composite type by what its command adds. `number`
+/// turns the number of an object into the OID of a type of that kind, of which there are fewer.
+pub(super) fn new_type(
+    number: fn(Oid) -> Option<Oid>,
+    schema: Oid,
+    name: &str,
+    context: &StatementContext<'_>,
+) -> SqlResult<StoredUserType> {
+    let oid = number(context.session.catalog.store().allocate_oid()).ok_or_else(|| {
+        SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "there are no numbers left for types",
+        )
+    })?;
+    Ok(StoredUserType {
+        revision: Revision::default(),
+        oid: oid.0,
+        schema: schema.0,
+        name: name.to_string(),
+        owner: context.session.identity().user_oid.0,
+        labels: Vec::new(),
+        domain: None,
+        attributes: None,
+        acl: Vec::new(),
+        comment: None,
+    })
 }
 
 fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {

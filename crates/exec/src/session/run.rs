@@ -14,7 +14,7 @@ use super::block::BlockState;
 use super::{ExecuteEnd, Session};
 use crate::command;
 use crate::portal::{Portal, PortalState, modifies, query_tag, run_started};
-use crate::utility::Issued;
+use crate::utility::{Issued, SessionContext};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
@@ -288,7 +288,12 @@ impl Session {
             text,
             in_block: self.in_block_or_query_of_several(),
         };
-        if let Some(tag) = command.run_on_session(issued, self, host)? {
+        let own = SessionContext {
+            issued,
+            session: self,
+            host,
+        };
+        if let Some(tag) = command.run_on_session(own)? {
             return Ok(tag);
         }
         if let Some(steps) = command.steps(issued)? {

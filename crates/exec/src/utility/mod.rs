@@ -36,6 +36,13 @@ pub struct Issued<'a> {
     pub in_block: bool,
 }
 
+/// What a command acts on that is not confined to its transaction.
+pub struct SessionContext<'a> {
+    pub issued: Issued<'a>,
+    pub session: &'a mut dyn OwnSession,
+    pub host: &'a mut dyn Host,
+}
+
 /// The description of a command. The statement's tree implements it, in the file of the command.
 ///
 /// A command runs in one of four ways, asked in this order: on the session, in steps, as the body of CALL and DO, within
@@ -70,12 +77,7 @@ pub trait Command {
     }
 
     /// Acts on the session rather than within its transaction. None: this form of it does not.
-    fn run_on_session(
-        &self,
-        _: Issued<'_>,
-        _: &mut dyn OwnSession,
-        _: &mut dyn Host,
-    ) -> SqlResult<Option<CommandTag>> {
+    fn run_on_session(&self, _: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
         Ok(None)
     }
 
@@ -96,6 +98,36 @@ pub trait Command {
     /// Runs within the transaction of the context.
     fn run(&self, _: Issued<'_>, _: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
         Err(SqlError::unsupported(self.name()))
+    }
+}
+
+/// A command that acts on the session alone, in all its forms: functions cannot reach it.
+pub trait SessionCommand {
+    fn name(&self) -> &'static str;
+
+    /// The columns of its rows, if it yields rows.
+    fn columns(&self, _: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        Ok(None)
+    }
+
+    fn run(&self, context: SessionContext<'_>) -> SqlResult<CommandTag>;
+}
+
+impl<C: SessionCommand> Command for C {
+    fn name(&self) -> &'static str {
+        SessionCommand::name(self)
+    }
+
+    fn needs_session(&self) -> bool {
+        true
+    }
+
+    fn columns(&self, session: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        SessionCommand::columns(self, session)
+    }
+
+    fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
+        SessionCommand::run(self, context).map(Some)
     }
 }
 

@@ -1,11 +1,12 @@
 //! SET lists of UPDATE, ON CONFLICT DO UPDATE and MERGE: whole columns, fields, elements, several columns at once.
 
+use std::fmt;
 use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::catalog::user::is_composite;
-use mote_types::oid;
+use mote_types::{ColumnType, oid};
 
 use super::GENERATED_ALWAYS;
 use crate::bind::query::QueryBody;
@@ -172,20 +173,8 @@ impl Binder<'_> {
         let wanted = fields[at].ty();
         fields[at] = match rest {
             [] => {
-                let found = self.type_of(&value).oid;
-                match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
-                    Some(value) => value,
-                    None => {
-                        let message = format!(
-                            "subfield \"{name}\" is of type {} but expression is of type {}",
-                            type_label(wanted.oid),
-                            type_label(found)
-                        );
-                        return Err(self
-                            .error(state::DATATYPE_MISMATCH, column.location, message)
-                            .hint("You will need to rewrite or cast the expression."));
-                    }
-                }
+                let wants = format_args!("subfield \"{name}\" is of type");
+                self.part_value(value, wanted, wants, column.location, place)?
             }
             rest => {
                 let inner = fields[at].clone();
@@ -223,27 +212,37 @@ impl Binder<'_> {
         else {
             return Err(SqlError::internal("subscripts bind to a subscript"));
         };
-        let found = self.type_of(&value);
-        let value = match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
-            Some(value) => value,
-            None => {
-                let message = format!(
-                    "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
-                    column.name,
-                    type_label(wanted.oid),
-                    type_label(found.oid)
-                );
-                return Err(self
-                    .error(state::DATATYPE_MISMATCH, column.location, message)
-                    .hint("You will need to rewrite or cast the expression."));
-            }
-        };
+        let wants = format_args!("subscripted assignment to \"{}\" requires type", column.name);
+        let value = self.part_value(value, wanted, wants, column.location, place)?;
         Ok(Expr::SubscriptAssign {
             container: array,
             subscripts,
             value: Box::new(value),
             ty,
         })
+    }
+
+    /// The value in the type of the part; `wants` is how the error begins.
+    fn part_value(
+        &mut self,
+        value: Expr,
+        wanted: ColumnType,
+        wants: fmt::Arguments<'_>,
+        column: Location,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let found = self.type_of(&value);
+        if let Some(value) = self.try_coerce(value, wanted, CastUse::Assignment, place)? {
+            return Ok(value);
+        }
+        let message = format!(
+            "{wants} {} but expression is of type {}",
+            type_label(wanted.oid),
+            type_label(found.oid)
+        );
+        Err(self
+            .error(state::DATATYPE_MISMATCH, column, message)
+            .hint("You will need to rewrite or cast the expression."))
     }
 
     /// One column of `(a, b) = (SELECT ..)`: the query once per column, with that column alone.
