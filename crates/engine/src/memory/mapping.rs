@@ -41,7 +41,8 @@ pub(crate) fn map_aligned(bytes: usize, alignment: usize) -> Option<NonNull<u8>>
     system::map_aligned(bytes, alignment)
 }
 
-/// Gives the memory behind a range back; the range stays mapped and reads as zeros.
+/// Gives the memory behind a range back; the range stays mapped. What it reads as afterwards is not promised: the system
+/// may refuse.
 ///
 /// # Safety
 /// The range is page-aligned, part of a mapping of this module, and nobody uses what is in it any more.
