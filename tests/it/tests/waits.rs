@@ -221,3 +221,25 @@ fn who_waited_for_a_table_has_the_lock_of_what_it_became() {
         );
     }
 }
+
+/// The functions that an extension's script makes are found by what came into the schema: what somebody else made there
+/// while the script waited is not among them.
+#[test]
+fn what_others_make_meanwhile_does_not_belong_to_an_extension() {
+    let World {
+        server,
+        mut holder,
+        mut waiter,
+    } = start("waits-extension");
+    let waiter_pid = pid(&mut waiter);
+    let digest = "create function digest(text, text) returns bytea language sql as 'select null::bytea'";
+    assert_eq!(error(&holder.query(&format!("begin; {digest}"))), None);
+    waiter.raw(&query("create extension pgcrypto"));
+    let mut other = RawClient::connect(&server);
+    await_waiting(&mut other, &waiter_pid);
+    other.rows("create function mine() returns int language sql as 'select 1'");
+    holder.rows("rollback");
+    assert_eq!(error(&waiter.until(b'Z')), None);
+    waiter.rows("drop extension pgcrypto");
+    assert_eq!(other.rows("select mine()"), ["1"]);
+}

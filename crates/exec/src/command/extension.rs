@@ -159,8 +159,10 @@ fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -
         }
         Ok(())
     })?;
+    // Others may have made functions in the schema meanwhile.
     let after = routines_in(target, context);
-    Ok(after.difference(&before).map(|oid| oid.0).collect())
+    let own = |oid: &&Oid| context.session.catalog.has_changed(**oid);
+    Ok(after.difference(&before).filter(own).map(|oid| oid.0).collect())
 }
 
 fn routines_in(schema: Oid, context: &StatementContext<'_>) -> BTreeSet<Oid> {

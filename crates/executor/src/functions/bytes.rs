@@ -79,14 +79,21 @@ pub fn body(name: &str) -> Option<Body> {
 /// The hash of a byte string. A byte costs more here than where it is merely copied.
 pub(super) fn digest<D: Digest>(value: &[u8]) -> SqlResult<Vec<u8>> {
     let mut hasher = D::new();
-    for chunk in work::chunks(value) {
+    for chunk in digested(value) {
+        hasher.update(chunk?);
+    }
+    Ok(hasher.finalize().to_vec())
+}
+
+/// The portions of what is digested, each paid for.
+pub(super) fn digested(value: &[u8]) -> impl Iterator<Item = SqlResult<&[u8]>> {
+    work::chunks(value).map(|chunk| {
         let chunk = chunk?;
         if chunk.len() >= work::GRAIN_BYTES {
             work::spend(2 * chunk.len())?;
         }
-        hasher.update(chunk);
-    }
-    Ok(hasher.finalize().to_vec())
+        Ok(chunk)
+    })
 }
 
 /// Byte strings one behind the other.

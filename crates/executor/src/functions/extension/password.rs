@@ -10,6 +10,8 @@ use mote_common::error::state;
 use mote_common::work;
 use mote_common::{SqlError, SqlResult};
 
+use super::super::bytes::digested;
+
 /// The digits of base 64 in the two forms.
 const BLOWFISH_DIGITS: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const MD5_DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -19,6 +21,8 @@ const BLOWFISH_KEY_BYTES: usize = 72;
 const EXPANSION_UNITS: usize = 20_000;
 const MD5_ROUNDS: usize = 1000;
 const MD5_SALT_BYTES: usize = 8;
+/// Units of work of a round over a short password.
+const ROUND_UNITS: usize = 256;
 
 fn invalid(message: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
@@ -137,17 +141,12 @@ fn blowfish_salt(digits: &[u8]) -> Option<[u8; 16]> {
 fn md5(password: &[u8], salt: &[u8]) -> SqlResult<String> {
     let end = salt.iter().position(|&byte| byte == b'$').unwrap_or(salt.len());
     let salt = &salt[..end.min(MD5_SALT_BYTES)];
-    work::spend(2 * MD5_ROUNDS * (password.len() + 64))?;
-    let first = Md5::new()
-        .chain_update(password)
-        .chain_update(salt)
-        .chain_update(password)
-        .finalize();
-    let mut hasher = Md5::new()
-        .chain_update(password)
-        .chain_update(b"$1$")
-        .chain_update(salt);
+    let first = md5_of(&[password, salt, password])?;
+    let mut hasher = Md5::new();
+    absorb(&mut hasher, &[password, b"$1$", salt])?;
+    let mut work = work::Meter::default();
     for chunk in password.chunks(16) {
+        work.tick(2 * chunk.len())?;
         hasher.update(&first[..chunk.len()]);
     }
     let mut bits = password.len();
@@ -160,17 +159,14 @@ fn md5(password: &[u8], salt: &[u8]) -> SqlResult<String> {
     }
     let mut last = hasher.finalize();
     for round in 0..MD5_ROUNDS {
-        let mut hasher = Md5::new();
-        let odd = round % 2 == 1;
-        hasher.update(if odd { password } else { &last[..] });
-        if round % 3 != 0 {
-            hasher.update(salt);
-        }
-        if round % 7 != 0 {
-            hasher.update(password);
-        }
-        hasher.update(if odd { &last[..] } else { password });
-        last = hasher.finalize();
+        work.tick(ROUND_UNITS)?;
+        let (begin, end) = match round % 2 {
+            1 => (password, &last[..]),
+            _ => (&last[..], password),
+        };
+        let salt = if round % 3 == 0 { b"" } else { salt };
+        let middle = if round % 7 == 0 { b"" } else { password };
+        last = md5_of(&[begin, salt, middle, end])?;
     }
     let mut text = format!("$1${}$", String::from_utf8_lossy(salt));
     for [high, middle, low] in [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]] {
@@ -178,6 +174,19 @@ fn md5(password: &[u8], salt: &[u8]) -> SqlResult<String> {
     }
     md5_digits(&mut text, [0, 0, last[11]], 2);
     Ok(text)
+}
+
+fn md5_of(parts: &[&[u8]]) -> SqlResult<md5::digest::Output<Md5>> {
+    let mut hasher = Md5::new();
+    absorb(&mut hasher, parts)?;
+    Ok(hasher.finalize())
+}
+
+fn absorb(hasher: &mut Md5, parts: &[&[u8]]) -> SqlResult<()> {
+    for chunk in parts.iter().copied().flat_map(digested) {
+        hasher.update(chunk?);
+    }
+    Ok(())
 }
 
 /// Digits of 24 bits, the lowest first.

@@ -1,17 +1,18 @@
 //! pgcrypto's digests, keyed digests and random bytes; `password` has its hashes of passwords.
 
+use std::borrow::Cow;
+
 use hmac::{KeyInit, Mac, SimpleHmac};
 use md5::Md5;
 use mote_common::env::real::fill_entropy;
 use mote_common::error::state;
-use mote_common::work;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_types::Datum;
 use sha1::Sha1;
 use sha2::digest::block_api::BlockSizeUser;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::super::bytes::digest;
+use super::super::bytes::{digest, digested};
 use super::super::{Body, bytes, int4, text};
 use super::password;
 
@@ -67,13 +68,14 @@ fn keyed(data: &[u8], key: &[u8], algorithm: &str) -> SqlResult<Vec<u8>> {
 }
 
 fn hmac<D: Digest + BlockSizeUser>(data: &[u8], key: &[u8]) -> SqlResult<Vec<u8>> {
-    // A long key is hashed itself.
-    work::spend(2 * key.len())?;
-    let mut mac = SimpleHmac::<D>::new_from_slice(key).expect("a key of any length is taken");
-    for chunk in work::chunks(data) {
-        let chunk = chunk?;
-        work::spend(2 * chunk.len())?;
-        mac.update(chunk);
+    // A key that is longer than a block stands for its digest.
+    let short = match key.len() > D::block_size() {
+        true => Cow::Owned(digest::<D>(key)?),
+        false => Cow::Borrowed(key),
+    };
+    let mut mac = SimpleHmac::<D>::new_from_slice(&short).expect("a key of any length is taken");
+    for chunk in digested(data) {
+        mac.update(chunk?);
     }
     Ok(mac.finalize().into_bytes().to_vec())
 }
