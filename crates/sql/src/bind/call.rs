@@ -5,7 +5,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::{is_composite, is_domain, is_row};
+use mote_types::cast::find_cast;
+use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::catalog::{category, category_of};
 use mote_types::{ColumnType, oid, type_by_name};
 
@@ -15,6 +16,7 @@ use super::query::{GROUPING_CALL, collect_subplans, visit_called};
 use super::resolve::{Choice, is_polymorphic, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
+use crate::builtin::cast::cast_context;
 use crate::builtin::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
 use crate::expr::aggregate_call_exprs;
 use crate::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
@@ -256,40 +258,53 @@ impl Binder<'_> {
         self.field(record.clone(), name, call.location).ok()
     }
 
-    /// `int4(x)`, `date('..')`: a type's name used as a function.
+    /// `int4(x)`, `text(true)`, `date('..')`: a type's name used as a function. As in PostgreSQL a function of that name for
+    /// the argument's very type comes first, the cast comes before functions that would need another.
     fn function_style_cast(
         &mut self,
         name: &str,
         argument: &Placed,
         location: Location,
     ) -> SqlResult<Option<Expr>> {
-        let one_argument = |callable: &Callable| match callable {
-            Callable::Function(id) => id.signature().arguments.len() == 1,
+        let source = self.type_of(&argument.0).oid;
+        let takes_it = |callable: &Callable| match callable {
+            Callable::Function(id) => id.signature().arguments == [source],
             _ => false,
         };
         // A literal is a value of the type, whatever functions there are.
-        let is_literal = self.type_of(&argument.0).oid == oid::UNKNOWN;
-        if !is_literal && callables_named(name).iter().any(one_argument) {
+        let is_literal = source == oid::UNKNOWN;
+        if !is_literal && callables_named(name).iter().any(takes_it) {
             return Ok(None);
         }
-        let known = type_by_name(name).filter(|_| name != "char");
-        let made = || {
-            let found = self.catalog.user_type_named(None, name);
-            found
-                .map(|found| found.oid)
-                .filter(|ty| !is_domain(*ty) && !is_composite(*ty))
+        let known = match name {
+            "char" => Some(oid::CHAR),
+            _ => type_by_name(name),
         };
-        let Some(target) = known.or_else(made) else {
+        let made = || {
+            let found = self.catalog.user_type_named(None, name)?;
+            let domain = found.domain.as_ref().map(|domain| (domain.base, Some(found.oid)));
+            let plain = (ColumnType::new(found.oid), None);
+            (!is_composite(found.oid)).then(|| domain.unwrap_or(plain))
+        };
+        let known = known.map(|ty| (ColumnType::new(ty), None));
+        let Some((target, domain)) = known.or_else(made) else {
             return Ok(None);
         };
         // `name(row)` asks for a field or a function: a row becomes no text in the notation of functions.
-        let source = self.type_of(&argument.0).oid;
-        if is_row(source) && (source == oid::RECORD || category_of(target) == category::STRING) {
+        if is_row(source) && (source == oid::RECORD || category_of(target.oid) == category::STRING) {
+            return Ok(None);
+        }
+        // A conversion by a function has that function's name, which is never a domain's.
+        let other_name = domain.is_some() && source != target.oid && find_cast(source, target.oid).is_some();
+        if !is_literal && (other_name || cast_context(source, target.oid).is_none()) {
             return Ok(None);
         }
         let place = if is_literal { argument.1 } else { location };
-        let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), place)?;
-        Ok(Some(expr))
+        let expr = self.coerce_explicit(argument.0.clone(), target, place)?;
+        match domain {
+            Some(domain) => self.into_domain(expr, domain).map(Some),
+            None => Ok(Some(expr)),
+        }
     }
 
     /// Chooses the callable and converts the arguments.

@@ -1,0 +1,22 @@
+-- A type's name as a function: a function for the argument's very type first, then the cast.
+select text('a'::name), text(true), text(5), text(1.50), text('1.1.1.1'::inet), text('x'::varchar), text('x'::char(3));
+select pg_catalog.text(false), pg_catalog.text('n'::name);
+select "char"('ab'::text), "char"(65), "char"('abc'), pg_catalog."char"('z'::text);
+select int4(5.5), int4('7'::text), int8(5::int2), float8(1.25), numeric(5), numeric('1.5'::text);
+select date('2020-01-01'), date('2020-01-02'::timestamp), pg_typeof(date('2020-01-02'::timestamp));
+select oid(5::int8), regclass('pg_class'::text), name('abc'::text), bpchar('x'::name);
+select int4(array[1]);
+select int4(true), bool(1), bool('t'::text);
+select date(5);
+select uuid('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::text);
+select jsonb('{"a": 1}'::text);
+create function name(int[]) returns text language sql as 'select ''own''';
+select name(array[1, 2]), name('x'::text);
+create domain positive as int check (value > 0);
+select positive(5), positive('8'::text);
+select positive(5::int8);
+select positive(-5);
+select positive('7');
+select text(row(1, 2));
+select bytea('ab'::text), text('ab'::bytea);
+select time('12:00'::text);
