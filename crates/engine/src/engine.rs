@@ -14,12 +14,9 @@ use crate::follow::{FollowedLog, Replay, ReplayStart};
 use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
 use crate::lock::{LockInfo, LockTag};
-use crate::log::LogUnavailable;
 use crate::log::scan::LogScan;
 use crate::log::segment::segment_path;
-use crate::log::{
-    FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, abort_process,
-};
+use crate::log::{FailStop, HorizonListener, Horizons, Log, LogConfig, LogThreads, abort_process};
 use crate::memory::stripe::{Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
 use crate::objects::Objects;
@@ -581,21 +578,6 @@ impl Engine {
             Ok(data)
         };
         Some(read())
-    }
-
-    /// pg_create_restore_point: a name for the log's position, which is answered; durable once it is stable.
-    pub fn create_restore_point(&self, name: &str) -> Result<Lsn, LogUnavailable> {
-        loop {
-            let appended = self.with_writer(|writer| {
-                let admission = writer.admit(name.len())?;
-                Ok(writer.append(admission, FrameKind::RestorePoint, name.as_bytes(), |_| {}))
-            });
-            match appended {
-                Ok(end) => return Ok(end),
-                Err(LogError::RingFull { .. }) => self.make_log_room(),
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 
     /// Has what is stable now archived soon, whether or not a segment is full. False without an archive.

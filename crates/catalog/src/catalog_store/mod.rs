@@ -37,7 +37,7 @@ pub mod stored;
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 pub use identity::Identity;
 pub use revision::Revision;
-pub use session::SessionCatalog;
+pub use session::{NotPublished, SessionCatalog};
 pub use store::CatalogStore;
 pub use temporary::PG_TEMP;
 

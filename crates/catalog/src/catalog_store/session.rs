@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::transition::TransitionNames;
-use mote_common::{Lsn, Oid, RowId, SqlResult};
+use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult};
 use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::Routine;
@@ -18,7 +18,7 @@ use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
 
 use super::catalog::{Catalog, RelationEntry};
 use super::identity::Identity;
-use super::store::{CatalogStore, PUBLISHING};
+use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
 use super::types::SessionTypes;
@@ -38,6 +38,16 @@ struct Overlay {
     /// What others committed up to this generation, and the changes on top of it.
     catalog: RefCell<(u64, Arc<Catalog>)>,
     changes: Vec<Change>,
+}
+
+/// Why a transaction was rolled back instead of committed.
+pub enum NotPublished {
+    Commit(CommitError),
+    /// Its changes of the catalog do not fit on what others have committed. Locks keep that from happening.
+    Misfit {
+        error: SqlError,
+        receipt: CommitReceipt,
+    },
 }
 
 pub struct SessionCatalog {
@@ -126,19 +136,39 @@ impl SessionCatalog {
     /// The state this session sees now.
     #[inline]
     pub fn current(&self) -> Arc<Catalog> {
-        let generation = self.store.generation();
-        if let Some(overlay) = &self.overlay {
-            let mut shown = overlay.catalog.borrow_mut();
-            if shown.0 != generation {
-                // Others have committed changes: who gets the lock of a table after them must see what they made of it.
-                let mut catalog = (*self.base(generation)).clone();
-                if apply(&mut catalog, &self.store, &self.engine, &overlay.changes).is_ok() {
-                    *shown = (generation, Arc::new(catalog));
-                }
-            }
-            return shown.1.clone();
+        match &self.overlay {
+            None => self.base(self.store.generation()),
+            // Who only looks gets the last state that held together; who acts on it asks for the error.
+            Some(overlay) => self
+                .brought_up_to_date(overlay)
+                .unwrap_or_else(|_| overlay.catalog.borrow().1.clone()),
         }
-        self.base(generation)
+    }
+
+    /// The same for a statement that acts on it: an error if what the transaction has changed does not fit on what others
+    /// have committed by now. Locks keep that from happening; the transaction can only be rolled back.
+    pub fn verified(&self) -> SqlResult<Arc<Catalog>> {
+        match &self.overlay {
+            None => Ok(self.base(self.store.generation())),
+            Some(overlay) => self.brought_up_to_date(overlay),
+        }
+    }
+
+    /// Others may have committed changes: who gets the lock of a table after them must see what they made of it.
+    fn brought_up_to_date(&self, overlay: &Overlay) -> SqlResult<Arc<Catalog>> {
+        let generation = self.store.generation();
+        let mut shown = overlay.catalog.borrow_mut();
+        if shown.0 != generation {
+            *shown = (generation, self.with_changes(generation, &overlay.changes)?);
+        }
+        Ok(shown.1.clone())
+    }
+
+    /// The state of a generation, or a later one, with changes on top of it.
+    fn with_changes(&self, generation: u64, changes: &[Change]) -> SqlResult<Arc<Catalog>> {
+        let mut catalog = (*self.base(generation)).clone();
+        apply(&mut catalog, &self.store, &self.engine, changes)?;
+        Ok(Arc::new(catalog))
     }
 
     /// The committed state with the session's temporary objects.
@@ -255,7 +285,7 @@ impl SessionCatalog {
         savepoint_depth: u32,
     ) -> SqlResult<()> {
         let generation = self.store.generation();
-        let current = self.current();
+        let current = self.verified()?;
         let temporary = match &put {
             Some((StoredObject::Relation(relation), _)) => relation.temporary,
             Some(_) => false,
@@ -295,7 +325,7 @@ impl SessionCatalog {
 
     /// ROLLBACK TO SAVEPOINT: forgets what was changed at `depth` or deeper.
     pub fn rollback_to(&mut self, depth: u32) -> SqlResult<()> {
-        let Some(overlay) = self.overlay.take() else {
+        let Some(overlay) = &self.overlay else {
             return Ok(());
         };
         let kept: Vec<Change> = overlay
@@ -304,15 +334,16 @@ impl SessionCatalog {
             .take_while(|change| change.savepoint_depth < depth)
             .cloned()
             .collect();
-        if !kept.is_empty() {
-            let generation = self.store.generation();
-            let mut catalog = (*self.base(generation)).clone();
-            apply(&mut catalog, &self.store, &self.engine, &kept)?;
-            self.overlay = Some(Overlay {
-                catalog: RefCell::new((generation, Arc::new(catalog))),
-                changes: kept,
-            });
-        }
+        self.overlay = match kept.is_empty() {
+            true => None,
+            false => {
+                let generation = self.store.generation();
+                Some(Overlay {
+                    catalog: RefCell::new((generation, self.with_changes(generation, &kept)?)),
+                    changes: kept,
+                })
+            }
+        };
         self.follow_types();
         Ok(())
     }
@@ -330,17 +361,29 @@ impl SessionCatalog {
         self.follow_types();
     }
 
-    /// Commits, and publishes the changes if that succeeds.
-    pub fn publish(&mut self, transaction: Transaction) -> Result<CommitReceipt, CommitError> {
-        let Some(overlay) = self.overlay.take() else {
-            return transaction.commit();
-        };
+    /// Commits, and publishes the changes if that succeeds. The transaction is handed back, still running, if the log has no
+    /// room; never one with changes, which has set it aside.
+    pub fn publish(
+        &mut self,
+        transaction: Transaction,
+    ) -> Result<Result<CommitReceipt, NotPublished>, Box<Transaction>> {
+        match self.overlay.take() {
+            None => Ok(transaction.try_commit()?.map_err(NotPublished::Commit)),
+            Some(overlay) => Ok(self.publish_overlay(overlay, transaction)),
+        }
+    }
+
+    fn publish_overlay(
+        &mut self,
+        overlay: Overlay,
+        transaction: Transaction,
+    ) -> Result<CommitReceipt, NotPublished> {
         self.follow_types();
         let (temporary, permanent): (Vec<Change>, Vec<Change>) =
             overlay.changes.into_iter().partition(|change| change.temporary);
         let result = match permanent.is_empty() {
-            true => transaction.commit()?,
-            false => self.publish_changes(&permanent, transaction)?,
+            true => transaction.commit().map_err(NotPublished::Commit)?,
+            false => self.publish_changes(&permanent, overlay.catalog.into_inner().0, transaction)?,
         };
         if !temporary.is_empty() {
             let changes = temporary.into_iter().map(|change| match change.put {
@@ -354,23 +397,39 @@ impl SessionCatalog {
         Ok(result)
     }
 
+    /// `applied_to`: the generation that the changes are known to apply to.
     fn publish_changes(
         &self,
         changes: &[Change],
+        applied_to: u64,
         transaction: Transaction,
-    ) -> Result<CommitReceipt, CommitError> {
+    ) -> Result<CommitReceipt, NotPublished> {
         let publication = self.store.begin_publication();
-        let receipt = transaction.commit()?;
+        // Whether they fit is found out while there is a way back. What is published is made behind the commit: only then
+        // the new tables' rows are counted.
+        if publication.generation() != applied_to
+            && let Err(error) = self.applied_to(&publication, changes)
+        {
+            let receipt = transaction.abort();
+            return Err(NotPublished::Misfit { error, receipt });
+        }
+        let receipt = transaction.commit().map_err(NotPublished::Commit)?;
         let critical = AbortOnPanic(PUBLISHING);
         self.engine
             .raise_schema_horizon(receipt.commit_ts.unwrap_or_default());
-        let mut catalog = (*publication.base()).clone();
-        // The dictionary would wait for the publication to end.
-        without(|| apply(&mut catalog, &self.store, &self.engine, changes))
-            .expect("changes that applied to the transaction's own view apply to the committed state");
+        let catalog = self
+            .applied_to(&publication, changes)
+            .expect("changes that applied to the committed state a moment ago apply to it");
         publication.finish(catalog);
         std::mem::forget(critical);
         Ok(receipt)
+    }
+
+    fn applied_to(&self, publication: &Publication<'_>, changes: &[Change]) -> SqlResult<Catalog> {
+        let mut catalog = (*publication.base()).clone();
+        // The dictionary would wait for the publication to end.
+        without(|| apply(&mut catalog, &self.store, &self.engine, changes))?;
+        Ok(catalog)
     }
 
     /// The latest commit that the catalog has told this session of.

@@ -102,6 +102,11 @@ pub struct Publication<'a> {
 }
 
 impl Publication<'_> {
+    /// That of the state the change is applied to.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// The state that the change is applied to: nobody else can publish meanwhile.
     pub fn base(&self) -> Arc<Catalog> {
         self.store.committed()

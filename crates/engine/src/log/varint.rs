@@ -12,6 +12,9 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends `bytes` behind their length.
+/// The longest form of a number.
+pub const BYTES_MAX: usize = 10;
+
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

@@ -24,7 +24,7 @@ use super::write::{FRAGMENT_CHECK_BYTES, no_room};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::LogUnavailable;
-use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::log::{FrameKind, LogError};
 use crate::slots::slot::TransactionSlot;
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
@@ -49,13 +49,30 @@ impl CommitReceipt {
 }
 
 impl Transaction {
-    /// Commits. On error the transaction was rolled back.
+    /// Commits. On error the transaction was rolled back. For those that have no thread to give away, or have set room in
+    /// the log aside: if there is none, this waits for it on the thread.
     pub fn commit(self) -> Result<CommitReceipt, CommitError> {
-        match self.log_commit() {
+        let mut transaction = self;
+        loop {
+            match transaction.try_commit() {
+                Ok(ended) => return ended,
+                Err(running) => {
+                    running.engine.make_log_room();
+                    transaction = *running;
+                }
+            }
+        }
+    }
+
+    /// The same for a session. If the log has no room, the transaction is handed back, still running: it sets room aside
+    /// ([`await_commit_room`](Self::await_commit_room)), waits for that as for a lock, and then commits.
+    pub fn try_commit(self) -> Result<Result<CommitReceipt, CommitError>, Box<Transaction>> {
+        Ok(match self.log_commit() {
             Ok(commit_ts) => {
                 self.confirm_granted();
                 Ok(self.receipt(commit_ts))
             }
+            Err(NotCommitted::NoRoom) => return Err(Box::new(self)),
             Err(NotCommitted::Log(reason)) => {
                 let receipt = self.abort();
                 Err(CommitError::LogUnavailable { reason, receipt })
@@ -64,7 +81,7 @@ impl Transaction {
                 let receipt = self.abort();
                 Err(CommitError::ReadConflict { receipt })
             }
-        }
+        })
     }
 
     /// Rolls back.
@@ -117,10 +134,9 @@ impl Transaction {
     }
 
     /// Looks for room in the log for what the commit will append, and waits for it as for a lock; call it right before.
-    /// With `set_aside` the commit will find it, whatever others do; else it may have to wait once more, on its thread.
+    /// With `set_aside` the commit will find it, whatever others do; else they may take it before.
     pub fn await_commit_room(&self, set_aside: bool) -> Result<(), WriteError> {
-        let mut work = self.work.borrow_mut();
-        if work.redo.is_empty() {
+        if self.work.borrow().redo.is_empty() {
             return Ok(());
         }
         let frames = if self.tracking.get() {
@@ -128,6 +144,13 @@ impl Transaction {
         } else {
             1
         };
+        self.await_end_room(0, set_aside.then_some(frames))
+    }
+
+    /// Looks for room for the frame that ends the transaction, with so many bytes besides what it has written; sets it aside
+    /// for that many frames.
+    pub(super) fn await_end_room(&self, besides: usize, aside_frames: Option<u64>) -> Result<(), WriteError> {
+        let mut work = self.work.borrow_mut();
         let wake = self.can_wait().then(|| self.wake.borrow());
         let aside = self.engine.with_log_room(wake.as_deref(), || {
             if work.redo.buffered_bytes() >= FRAGMENT_CHECK_BYTES {
@@ -135,51 +158,50 @@ impl Transaction {
                     .with_writer(|writer| writer.send_fragments(&mut work.redo))?;
             }
             let payload = work.redo.commit_payload().map_err(|_| LogError::TooLarge)?;
-            let bytes = payload.map_or(0, <[u8]>::len);
-            match set_aside {
-                true => self.engine.log.set_aside(bytes, frames).map(Some),
-                false => self.engine.log.look_for_room(bytes).map(|()| None),
+            let bytes = payload.map_or(0, <[u8]>::len) + besides;
+            match aside_frames {
+                Some(frames) => self.engine.log.set_aside(bytes, frames).map(Some),
+                None => self.engine.log.look_for_room(bytes).map(|()| None),
             }
         });
         *self.aside.borrow_mut() = aside.map_err(no_room)?;
         Ok(())
     }
 
-    /// Waits, as for a lock, until the log has room for a frame of this size. Others may take it before the caller does.
-    pub fn await_log_room(&self, payload_bytes: usize) -> Result<(), WriteError> {
-        let look = || self.engine.log.look_for_room(payload_bytes);
-        self.engine
-            .with_log_room(self.own_wake().as_ref(), look)
+    /// pg_create_restore_point: a name for the log's position, which is answered; durable once it is stable.
+    pub fn create_restore_point(&self, name: &str) -> Result<Lsn, WriteError> {
+        let engine = &*self.engine;
+        let append = || {
+            engine.with_writer(|writer| {
+                let admission = writer.admit(name.len())?;
+                Ok(writer.append(admission, FrameKind::RestorePoint, name.as_bytes(), |_| {}))
+            })
+        };
+        engine
+            .with_log_room(self.own_wake().as_ref(), append)
             .map_err(no_room)
     }
 
     /// The commit step. `None` if a savepoint took everything back.
-    fn append_commit(&self, work: &mut Work) -> Result<Option<Decided>, LogUnavailable> {
-        let engine = &*self.engine;
+    fn append_commit(&self, work: &mut Work) -> Result<Option<Decided>, NotCommitted> {
         let Work { writes, redo, .. } = work;
-        loop {
-            let outcome = engine.with_writer(|writer| {
-                writer.send_fragments(redo)?;
-                writer.pin_until_end(redo)?;
-                let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
-                    return Ok(None);
-                };
-                let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
-                admission.checksum(payload);
-                let critical = AbortOnPanic(ENDING);
-                let slot = self.slot();
-                slot.precommit();
-                let ts = writer.append(admission, FrameKind::Commit, payload, |ts| {
-                    decide_commit(slot, writes, ts)
-                });
-                Ok(Some(Decided { ts, critical }))
+        let decided = self.engine.with_writer(|writer| {
+            writer.send_fragments(redo)?;
+            writer.pin_until_end(redo)?;
+            let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
+                return Ok(None);
+            };
+            let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
+            admission.checksum(payload);
+            let critical = AbortOnPanic(ENDING);
+            let slot = self.slot();
+            slot.precommit();
+            let ts = writer.append(admission, FrameKind::Commit, payload, |ts| {
+                decide_commit(slot, writes, ts)
             });
-            match outcome {
-                Ok(decided) => return Ok(decided),
-                Err(LogError::RingFull { .. }) => engine.make_log_room(),
-                Err(error) => return Err(error.into()),
-            }
-        }
+            Ok(Some(Decided { ts, critical }))
+        });
+        Ok(decided?)
     }
 
     /// The commit step of a transaction that must have read what it would read at its timestamp.
@@ -188,7 +210,7 @@ impl Transaction {
         let Work { writes, redo, .. } = work;
         let mut attempts = 0;
         loop {
-            self.send_all_fragments(redo)?;
+            engine.with_writer(|writer| writer.send_fragments(redo))?;
             let first = self.check_reads()?;
             #[cfg(test)]
             super::tests::pause_at(super::tests::Moment::BetweenChecks);
@@ -222,28 +244,16 @@ impl Transaction {
                     }
                 })
             });
-            match outcome {
-                Ok(Attempt::NothingToLog) => return Ok(None),
-                Ok(Attempt::Committed(decided)) => return Ok(Some(decided)),
-                Ok(Attempt::Void) => {
+            match outcome? {
+                Attempt::NothingToLog => return Ok(None),
+                Attempt::Committed(decided) => return Ok(Some(decided)),
+                Attempt::Void => {
                     attempts += 1;
                     // A VOID speaks for the fragments, too: they cannot be committed any more.
                     if attempts == ATTEMPTS_MAX || redo.abort_payload().is_some() {
                         return Err(NotCommitted::ReadChanged);
                     }
                 }
-                Err(LogError::RingFull { .. }) => engine.make_log_room(),
-                Err(error) => return Err(LogUnavailable::from(error).into()),
-            }
-        }
-    }
-
-    fn send_all_fragments(&self, redo: &mut RedoBuffer) -> Result<(), LogUnavailable> {
-        loop {
-            match self.engine.with_writer(|writer| writer.send_fragments(redo)) {
-                Ok(()) => return Ok(()),
-                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
-                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -351,13 +361,18 @@ enum Attempt {
 
 /// Why a transaction goes on to be rolled back.
 enum NotCommitted {
+    /// The transaction can go on; the others end it.
+    NoRoom,
     Log(LogUnavailable),
     ReadChanged,
 }
 
-impl From<LogUnavailable> for NotCommitted {
-    fn from(reason: LogUnavailable) -> NotCommitted {
-        NotCommitted::Log(reason)
+impl From<LogError> for NotCommitted {
+    fn from(error: LogError) -> NotCommitted {
+        match error {
+            LogError::RingFull { .. } => NotCommitted::NoRoom,
+            error => NotCommitted::Log(error.into()),
+        }
     }
 }
 

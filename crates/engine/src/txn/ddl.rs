@@ -367,7 +367,7 @@ impl Transaction {
         let layout = catalog.newest_layout().clone();
         let mut writer = RowWriter::new(&layout);
         writer.set_variable(0, &definition.encode());
-        let row = self.without_waiting_for_log(|| self.insert(&catalog, writer.finish()?))?;
+        let row = self.without_sending(|| self.insert(&catalog, writer.finish()?))?;
         // Also after a rollback: the id is never used again, and the row it names is gone.
         self.engine.note_definition(definition.key(), row);
         Ok(())
@@ -392,7 +392,7 @@ impl Transaction {
         let layout = catalog.newest_layout().clone();
         let mut writer = RowWriter::new(&layout);
         writer.set_variable(0, &definition.encode());
-        self.without_waiting_for_log(|| self.update(&catalog, &newest, writer.finish()?))
+        self.without_sending(|| self.update(&catalog, &newest, writer.finish()?))
     }
 
     fn delete_definition(&self, key: ObjectKey) -> Result<(), WriteError> {
@@ -401,6 +401,6 @@ impl Transaction {
         self.next_command();
         let locked = self.lock_row(&catalog, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
         let newest = locked.newest.ok_or(WriteError::Deleted)?;
-        self.without_waiting_for_log(|| self.delete(&catalog, &newest))
+        self.without_sending(|| self.delete(&catalog, &newest))
     }
 }

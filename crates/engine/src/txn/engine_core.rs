@@ -132,8 +132,8 @@ impl EngineCore {
 
     /// After `RingFull`: lets the flusher get on, or flushes itself where there is none.
     ///
-    /// For what cannot give its thread away: tools, tests, ends of transactions whose room somebody took in the moment
-    /// after it was seen. Sessions wait with [`with_log_room`](Self::with_log_room).
+    /// For what has no thread to give away: tools and tests. Sessions wait with [`with_log_room`](Self::with_log_room), and
+    /// commit with [`Transaction::try_commit`](super::Transaction::try_commit).
     pub(crate) fn make_log_room(&self) {
         if self.threaded.load(Ordering::Acquire) {
             self.log.request_flush();

@@ -22,13 +22,14 @@ mod undecided;
 
 use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
 use super::engine_core::{EngineCore, NoRoom};
+use super::error::WriteError;
 use super::transaction::{BeginOptions, Isolation, Transaction, Work};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{LockMode, LockTag, Ticket, Wake};
 use crate::log::LogUnavailable;
-use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::log::{FrameKind, LogError, RedoBuffer, SetAside, varint};
 use crate::slots::TransactionId;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -219,6 +220,17 @@ impl Transaction {
         }
     }
 
+    /// Sets room in the log aside for [`prepare`](Self::prepare), and waits for it as for a lock; call it right before.
+    pub fn await_prepare_room(&self, gid: &str, note: &[u8]) -> Result<(), WriteError> {
+        let state = held_locks(&self.engine, &self.work.borrow(), self.owner(), note).encode();
+        if state.len() > STATE_BYTES_MAX {
+            // Refused before it is written.
+            return Ok(());
+        }
+        let lengths = 2 * varint::BYTES_MAX;
+        self.await_end_room(gid.len() + state.len() + lengths, Some(1))
+    }
+
     fn fail_prepare(self, error: PrepareError) -> PrepareFailure {
         PrepareFailure {
             error,
@@ -251,7 +263,7 @@ impl Transaction {
         }
         let mut work = self.work.borrow_mut();
         self.engine
-            .append_prepare(&mut work.redo, gid, &state)
+            .append_prepare(&mut work.redo, gid, &state, self.aside.borrow_mut().as_mut())
             .map_err(PrepareError::LogUnavailable)
     }
 
@@ -275,30 +287,25 @@ impl Transaction {
     fn log_decision(&self, gid: &str, commit: bool) -> Result<Lsn, LogUnavailable> {
         let engine = &*self.engine;
         let guard = epoch::pin();
-        let (end, critical) = loop {
+        let decided = engine.with_writer(|writer| {
             let work = self.work.borrow();
-            let outcome = engine.with_writer(|writer| {
-                let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), gid.len())?;
-                admission.checksum(gid.as_bytes());
-                let critical = AbortOnPanic(ENDING);
-                if !commit {
-                    let kind = FrameKind::RollbackPrepared;
-                    let end = writer.append(admission, kind, gid.as_bytes(), |_| {});
-                    return Ok((end, critical));
-                }
-                let slot = self.slot();
-                slot.precommit();
-                let end = writer.append(admission, FrameKind::CommitPrepared, gid.as_bytes(), |ts| {
-                    decide_commit(slot, &work.writes, ts)
-                });
-                Ok((end, critical))
-            });
-            match outcome {
-                Ok(decided) => break decided,
-                Err(LogError::RingFull { .. }) => engine.make_log_room(),
-                Err(error) => return Err(error.into()),
+            // Always there: `finish_prepared` has set it aside.
+            let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), gid.len())?;
+            admission.checksum(gid.as_bytes());
+            let critical = AbortOnPanic(ENDING);
+            if !commit {
+                let kind = FrameKind::RollbackPrepared;
+                let end = writer.append(admission, kind, gid.as_bytes(), |_| {});
+                return Ok((end, critical));
             }
-        };
+            let slot = self.slot();
+            slot.precommit();
+            let end = writer.append(admission, FrameKind::CommitPrepared, gid.as_bytes(), |ts| {
+                decide_commit(slot, &work.writes, ts)
+            });
+            Ok((end, critical))
+        });
+        let (end, critical) = decided?;
         if commit {
             let work = self.work.borrow();
             stamp_versions(&work, end);
@@ -428,23 +435,29 @@ impl EngineCore {
     }
 
     /// Appends what is missing of `redo`, and the PREPARE. Answers its end.
-    fn append_prepare(&self, redo: &mut RedoBuffer, gid: &str, state: &[u8]) -> Result<Lsn, LogUnavailable> {
-        loop {
-            let outcome = self.with_writer(|writer| {
+    fn append_prepare(
+        &self,
+        redo: &mut RedoBuffer,
+        gid: &str,
+        state: &[u8],
+        mut aside: Option<&mut SetAside>,
+    ) -> Result<Lsn, LogUnavailable> {
+        let append = || {
+            self.with_writer(|writer| {
                 writer.send_fragments(redo)?;
                 writer.pin_until_end(redo)?;
                 let payload = redo
                     .prepare_payload(gid.as_bytes(), state)
                     .map_err(|_| LogError::TooLarge)?;
-                let mut admission = writer.admit(payload.len())?;
+                let mut admission = writer.admit_from(aside.as_deref_mut(), payload.len())?;
                 admission.checksum(&payload);
                 Ok(writer.append(admission, FrameKind::Prepare, &payload, |_| {}))
-            });
-            match outcome {
-                Ok(end) => return Ok(end),
-                Err(LogError::RingFull { .. }) => self.make_log_room(),
-                Err(error) => return Err(error.into()),
-            }
+            })
+        };
+        match self.with_log_room(None, append) {
+            Ok(end) => Ok(end),
+            Err(NoRoom::Failed(error)) => Err(error.into()),
+            Err(NoRoom::MustWait(_)) => unreachable!("nobody is queued without a wake"),
         }
     }
 

@@ -154,6 +154,8 @@ pub struct Transaction {
     pub(super) wake: RefCell<Arc<dyn Wake>>,
     /// Somebody listens to `wake`.
     can_wait: Cell<bool>,
+    /// False within [`without_sending`](Self::without_sending).
+    sends: Cell<bool>,
     /// Room in the log for the frame that ends the transaction.
     pub(super) aside: RefCell<Option<SetAside>>,
     /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
@@ -239,6 +241,7 @@ impl Transaction {
             row_changed: Cell::new(false),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             can_wait: Cell::new(false),
+            sends: Cell::new(true),
             aside: RefCell::new(None),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
@@ -566,12 +569,17 @@ impl Transaction {
         self.can_wait.get()
     }
 
-    /// For steps of a call that cannot be made again. They are small, and the call has looked for room.
-    pub(super) fn without_waiting_for_log<T>(&self, work: impl FnOnce() -> T) -> T {
-        let could = self.can_wait.replace(false);
+    /// For steps of a call that cannot be made again: nothing of the transaction is sent to the log, which may have no room.
+    /// They are small; the next write, or the end of the transaction, sends it.
+    pub(super) fn without_sending<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.sends.set(false);
         let result = work();
-        self.can_wait.set(could);
+        self.sends.set(true);
         result
+    }
+
+    pub(super) fn sends(&self) -> bool {
+        self.sends.get()
     }
 
     pub(super) fn wake(&self) -> Arc<dyn Wake> {

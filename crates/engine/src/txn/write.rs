@@ -329,7 +329,7 @@ impl Transaction {
 
     fn send_fragments(&self) -> Result<(), WriteError> {
         let mut work = self.work.borrow_mut();
-        if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES {
+        if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES || !self.sends() {
             return Ok(());
         }
         let sent = self.engine.with_log_room(self.own_wake().as_ref(), || {

@@ -127,7 +127,7 @@ impl Statement {
                     }
                 }
             }
-            if context.session.still_holds(&prepared, &plan) {
+            if context.session.still_holds(&prepared, &plan)? {
                 if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
                     *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
                 }

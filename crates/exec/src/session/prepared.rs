@@ -73,12 +73,14 @@ impl Session {
             database: self.state.catalog.database,
             prepared_us: self.state.clock_us(),
         };
-        if let Err(error) = self.await_commit_room(false, host) {
+        let note = note.encode();
+        let room = self.await_room(|transaction| transaction.await_prepare_room(gid, &note), host);
+        if let Err(error) = room {
             self.rollback_transaction(host);
             return Err(error);
         }
         let transaction = self.transaction.take().expect("ensured above");
-        let outcome = transaction.prepare(gid, &note.encode());
+        let outcome = transaction.prepare(gid, &note);
         // What it changed of the catalog stands in the rows it wrote, for whoever commits it.
         self.state.catalog.discard_changes();
         self.transaction_ended(outcome.is_ok(), host);

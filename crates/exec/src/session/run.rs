@@ -215,7 +215,7 @@ impl Session {
                     self.lock_table(table, mode, host)?;
                 }
             }
-            if self.state.still_holds(&portal.prepared, &portal.plan) {
+            if self.state.still_holds(&portal.prepared, &portal.plan)? {
                 return Ok(());
             }
             // The table changed while we waited for its lock.

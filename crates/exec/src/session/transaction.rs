@@ -3,7 +3,7 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{
-    Awaited, BeginOptions, CommitError, CommitReceipt, Level, LogUnavailable, Ticket, WriteError,
+    Awaited, BeginOptions, CommitError, CommitReceipt, Level, LogUnavailable, Ticket, Transaction, WriteError,
 };
 use mote_grammar::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
@@ -11,6 +11,7 @@ use super::Session;
 use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
 use crate::command;
+use mote_catalog::catalog_store::NotPublished;
 use mote_catalog::host::{Host, snapshot_too_old};
 use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
@@ -367,31 +368,18 @@ impl Session {
         // The last wait that can be cancelled. What publishes a change of the catalog holds everybody up until it stands,
         // so the log must have taken its room before.
         let publishes = self.state.catalog.has_changes();
-        if let Err(error) = self.await_commit_room(publishes, host) {
-            self.rollback_transaction(host);
-            return Err(error);
+        let mut ended = self.end_in_log(publishes, host);
+        if let Ok(None) = ended {
+            // Others have taken the room that was seen.
+            ended = self.end_in_log(true, host);
         }
-        // Not counted for the many that neither listen nor notify.
-        let database = self.state.notifications.is_used().then(|| self.database.clone());
-        let notifications = match &database {
-            None => Ok(NotificationsAtCommit::default()),
-            Some(database) => self.prepare_notifications(database, host),
-        };
-        let notifications = match notifications {
-            Ok(notifications) => notifications,
+        let result = match ended {
+            Ok(result) => result.expect("room that is set aside is there"),
             Err(error) => {
                 self.rollback_transaction(host);
                 return Err(error);
             }
         };
-        let result = match self.transaction.take() {
-            None => Ok(None),
-            Some(transaction) => self.state.catalog.publish(transaction).map(Some),
-        };
-        match &result {
-            Ok(receipt) => self.commit_notifications(notifications, *receipt),
-            Err(_) => self.forget_notifications(notifications),
-        }
         self.transaction_ended(result.is_ok(), host);
         match result {
             Ok(receipt) => {
@@ -400,28 +388,73 @@ impl Session {
                 }
                 Ok(())
             }
-            Err(error) => {
-                // The error tells of what the transaction met, too.
-                match &error {
-                    CommitError::LogUnavailable { reason, .. } if *reason == LogUnavailable::Stopped => {
-                        // Nothing will be durable any more: the error would wait for ever.
-                    }
-                    CommitError::ReadConflict { receipt } | CommitError::LogUnavailable { receipt, .. } => {
-                        self.gate(*receipt, host);
-                    }
-                }
-                Err(write_error::commit_error(error))
-            }
+            Err(refused) => Err(self.not_committed(refused, host)),
         }
     }
 
+    /// The error of a commit that became a rollback. It tells of what the transaction met, too.
+    fn not_committed(&mut self, refused: NotPublished, host: &mut dyn Host) -> SqlError {
+        match &refused {
+            NotPublished::Commit(CommitError::LogUnavailable {
+                reason: LogUnavailable::Stopped,
+                ..
+            }) => {
+                // Nothing will be durable any more: the error would wait for ever.
+            }
+            NotPublished::Commit(
+                CommitError::ReadConflict { receipt } | CommitError::LogUnavailable { receipt, .. },
+            )
+            | NotPublished::Misfit { receipt, .. } => self.gate(*receipt, host),
+        }
+        match refused {
+            NotPublished::Commit(error) => write_error::commit_error(error),
+            NotPublished::Misfit { error, .. } => error,
+        }
+    }
+
+    /// Waits until the log has room, commits and tells who listens. None: there was none any more, the transaction goes on;
+    /// not with `set_aside`.
+    fn end_in_log(
+        &mut self,
+        set_aside: bool,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<Result<Option<CommitReceipt>, NotPublished>>> {
+        self.await_room(|transaction| transaction.await_commit_room(set_aside), host)?;
+        // Not counted for the many that neither listen nor notify.
+        let database = self.state.notifications.is_used().then(|| self.database.clone());
+        let notifications = match &database {
+            None => NotificationsAtCommit::default(),
+            Some(database) => self.prepare_notifications(database, host)?,
+        };
+        let result = match self.transaction.take() {
+            None => Ok(None),
+            Some(transaction) => match self.state.catalog.publish(transaction) {
+                Ok(result) => result.map(Some),
+                Err(running) => {
+                    self.transaction = Some(*running);
+                    self.forget_notifications(notifications);
+                    return Ok(None);
+                }
+            },
+        };
+        match &result {
+            Ok(receipt) => self.commit_notifications(notifications, *receipt),
+            Err(_) => self.forget_notifications(notifications),
+        }
+        Ok(Some(result))
+    }
+
     /// Waits until the log has room for the end of the transaction.
-    pub(super) fn await_commit_room(&self, set_aside: bool, host: &mut dyn Host) -> SqlResult<()> {
+    pub(super) fn await_room(
+        &self,
+        look: impl Fn(&Transaction) -> Result<(), WriteError>,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
         let Some(transaction) = &self.transaction else {
             return Ok(());
         };
         loop {
-            match transaction.await_commit_room(set_aside) {
+            match look(transaction) {
                 Ok(()) => return Ok(()),
                 Err(WriteError::MustWait(ticket)) => {
                     let deadline = self.state.statement_deadline_ns;

@@ -149,14 +149,13 @@ fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Dat
             RESTORE_POINT_BYTES - 1
         )));
     }
-    while let Err(WriteError::MustWait(ticket)) = runtime.transaction().await_log_room(name.len()) {
-        runtime.context().wait(ticket)?;
-    }
-    let lsn = runtime
-        .database()
-        .engine()
-        .create_restore_point(name)
-        .map_err(write_error::log_unavailable)?;
+    let lsn = loop {
+        match runtime.transaction().create_restore_point(name) {
+            Ok(lsn) => break lsn,
+            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    };
     make_stable(runtime, lsn)?;
     Ok(Datum::Unsigned8(lsn.0))
 }

@@ -274,8 +274,12 @@ impl SessionState {
 
     /// After the locks of a plan are taken: does it still describe what they are on? Asked of the plan itself, never of
     /// what `prepared` keeps: a plan that the session may not share (its own changes are in it) is kept by nobody.
-    pub fn still_holds(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
-        self.is_up_to_date(prepared, plan) || self.dependencies_hold(&plan.plan)
+    pub fn still_holds(&self, prepared: &Prepared, plan: &CachedPlan) -> SqlResult<bool> {
+        if self.is_up_to_date(prepared, plan) {
+            return Ok(true);
+        }
+        self.catalog.verified()?;
+        Ok(self.dependencies_hold(&plan.plan))
     }
 
     /// The common case, cheap: nothing has changed in the catalog since the plan was last known to be good.

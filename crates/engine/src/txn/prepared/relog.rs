@@ -54,7 +54,7 @@ impl EngineCore {
         let state = self.state_of(note, dormant).encode();
         // Not above any of the new frames.
         let first = self.log.tail();
-        match self.append_prepare(&mut redo, gid, &state) {
+        match self.append_prepare(&mut redo, gid, &state, None) {
             Ok(end) => dormant.relogged = Some((first, end)),
             Err(_) => {
                 if let Some(payload) = redo.abort_payload() {

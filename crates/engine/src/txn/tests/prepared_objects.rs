@@ -278,7 +278,9 @@ fn objects_survive_a_prepare_that_is_written_again() {
         let mut written_at = made.prepared;
         for _ in 0..2 {
             for _ in 0..20 {
-                f.engine.create_restore_point("moves the log").expect("logged");
+                let transaction = f.engine.begin(Isolation::ReadCommitted, false).expect("a slot");
+                transaction.create_restore_point("moves the log").expect("logged");
+                transaction.abort();
                 f.engine.log().flush_step();
                 f.engine.collect(100);
             }
