@@ -6,9 +6,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
 
-use mote_common::Lsn;
+use mote_common::{Lsn, SqlError, SqlResult};
 use parking_lot::{Mutex, RwLock};
 
 /// One follower, as its primary knows it.
@@ -32,15 +33,50 @@ pub struct FollowerFacts {
 pub struct SlotFacts {
     pub name: String,
     pub active: bool,
+    /// The session that it goes with.
+    pub temporary: Option<u32>,
+    /// Zero: it keeps nothing yet.
     pub position: Lsn,
-    /// What it needs is not kept any more.
-    pub lost: bool,
+    /// As pg_replication_slots says it; `None`: it keeps nothing yet.
+    pub status: Option<&'static str>,
+    /// Log that may be written before it is lost.
+    pub room_bytes: Option<u64>,
+    pub term: u32,
 }
+
+/// What a session asks of slots. Who keeps them writes them to disk, on a thread of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SlotRequest {
+    Create {
+        name: String,
+        /// Keep the log from now on, not from the first follower on.
+        reserve: bool,
+        temporary: Option<u32>,
+    },
+    Copy {
+        from: String,
+        to: String,
+        /// `None`: as the one that is copied.
+        temporary: Option<bool>,
+        session: u32,
+    },
+    Drop {
+        name: String,
+        session: u32,
+    },
+}
+
+/// Where the slot begins, if it keeps anything.
+pub type SlotAnswer = SqlResult<Option<Lsn>>;
 
 /// A primary's followers.
 pub trait Followers: Send + Sync {
     fn followers(&self) -> Vec<FollowerFacts>;
     fn slots(&self) -> Vec<SlotFacts>;
+    /// The answer comes later: the caller must not wait for it on a worker's thread.
+    fn ask(&self, request: SlotRequest) -> Receiver<SlotAnswer>;
+    /// The session's temporary slots go.
+    fn session_ended(&self, session: u32);
 }
 
 /// Where a follower gets its log from.
@@ -54,6 +90,27 @@ pub struct PrimaryFacts {
     pub term: u32,
 }
 
+/// Does a follower replay what it receives?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ReplayPause {
+    NotPaused,
+    /// The thread that replays has not seen it yet.
+    Requested,
+    Paused,
+}
+
+impl ReplayPause {
+    /// As `pg_get_wal_replay_pause_state()` says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReplayPause::NotPaused => "not paused",
+            ReplayPause::Requested => "pause requested",
+            ReplayPause::Paused => "paused",
+        }
+    }
+}
+
 /// This node among others.
 #[derive(Default)]
 pub struct Cluster {
@@ -63,6 +120,10 @@ pub struct Cluster {
     received: AtomicU64,
     flushed: AtomicU64,
     heard_us: AtomicI64,
+    /// A `ReplayPause`. Sessions ask and take back, the thread that replays confirms.
+    pause: AtomicU8,
+    /// Slots that end with their session were made: whoever ends must look.
+    temporary_slots: AtomicBool,
     promote: RwLock<Option<Arc<dyn Fn() + Send + Sync>>>,
 }
 
@@ -79,6 +140,28 @@ impl Cluster {
     pub fn slots(&self) -> Vec<SlotFacts> {
         let followers = self.followers.read();
         followers.as_ref().map_or_else(Vec::new, |all| all.slots())
+    }
+
+    /// Asks for a slot to be made, copied or dropped; the answer comes later.
+    pub fn ask_slot(&self, request: SlotRequest) -> SqlResult<Receiver<SlotAnswer>> {
+        let followers =
+            self.followers.read().clone().ok_or_else(|| {
+                SqlError::unsupported("replication slots on a server that follows another one")
+            })?;
+        match request {
+            SlotRequest::Create { temporary: None, .. } | SlotRequest::Drop { .. } => {}
+            // Relaxed: a session ends after its own requests.
+            _ => self.temporary_slots.store(true, Ordering::Relaxed),
+        }
+        Ok(followers.ask(request))
+    }
+
+    pub fn session_ended(&self, session: u32) {
+        if self.temporary_slots.load(Ordering::Relaxed)
+            && let Some(followers) = &*self.followers.read()
+        {
+            followers.session_ended(session);
+        }
     }
 
     /// The stream from the primary has begun, or ended.
@@ -108,6 +191,38 @@ impl Cluster {
 
     pub fn heard_us(&self) -> i64 {
         self.heard_us.load(Ordering::Relaxed)
+    }
+
+    /// Asks the thread that replays to stand still; what is received meanwhile waits in the log. A pause that stands already
+    /// stays as it is.
+    pub fn pause_replay(&self) {
+        self.change_pause(ReplayPause::NotPaused, ReplayPause::Requested);
+    }
+
+    pub fn resume_replay(&self) {
+        // Relaxed, as all of it: the value guards nothing.
+        self.pause.store(ReplayPause::NotPaused as u8, Ordering::Relaxed);
+    }
+
+    pub fn replay_pause(&self) -> ReplayPause {
+        match self.pause.load(Ordering::Relaxed) {
+            1 => ReplayPause::Requested,
+            2 => ReplayPause::Paused,
+            _ => ReplayPause::NotPaused,
+        }
+    }
+
+    /// Of the thread that replays, between two of its steps: must it stand still? That it does is known from here on.
+    pub fn stands_still(&self) -> bool {
+        self.change_pause(ReplayPause::Requested, ReplayPause::Paused);
+        self.replay_pause() == ReplayPause::Paused
+    }
+
+    fn change_pause(&self, from: ReplayPause, to: ReplayPause) {
+        // Fails where it is another state already, which is then the newer wish.
+        let _ = self
+            .pause
+            .compare_exchange(from as u8, to as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// What `pg_promote` sets off.

@@ -67,6 +67,7 @@ pub fn lock_error(error: WriteError) -> SqlError {
         WriteError::OutOfMemory => out_of_memory(),
         WriteError::Expression(error) => error,
         WriteError::SnapshotRevoked => snapshot_too_old(),
+        WriteError::LostTable => conflict_with_recovery(),
         WriteError::ReadOnly => SqlError::new(
             state::READ_ONLY_SQL_TRANSACTION,
             "cannot execute the statement in a read-only transaction",
@@ -86,6 +87,16 @@ pub fn lock_error(error: WriteError) -> SqlError {
             SqlError::internal("the engine refused a row where no row was written")
         }
     }
+}
+
+/// 40001 of a follower: what the transaction has read was dropped or replaced on the primary.
+#[cold]
+pub fn conflict_with_recovery() -> SqlError {
+    SqlError::new(
+        state::SERIALIZATION_FAILURE,
+        "canceling statement due to conflict with recovery",
+    )
+    .detail("User was holding a relation lock for too long.")
 }
 
 /// A function or trigger of the command has written the row that the command is about to write.

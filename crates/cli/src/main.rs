@@ -22,6 +22,11 @@ use clap::{Parser, Subcommand};
 ///     mote restore --backup ./backups/monday --data ./restored
 ///     mote check ./data
 ///
+/// Have a second server that can take its place:
+///
+///     mote serve --data ./second --listen 127.0.0.1:5433 --follow postgres://postgres@127.0.0.1:5432/postgres
+///     mote promote --url postgres://postgres@127.0.0.1:5433/postgres
+///
 /// Measure it, or any other server of that wire, honestly:
 ///
 ///     mote bench tpcc
@@ -40,6 +45,7 @@ enum Command {
     Backup(command::backup::BackupArguments),
     Restore(command::restore::RestoreArguments),
     Check(command::check::CheckArguments),
+    Promote(command::promote::PromoteArguments),
     /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),
 }
@@ -52,6 +58,7 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => command::backup::run(&arguments),
         Command::Restore(arguments) => command::restore::run(&arguments),
         Command::Check(arguments) => command::check::run(&arguments),
+        Command::Promote(arguments) => command::promote::run(&arguments),
         Command::Bench(bench) => mote_bench::run(bench),
     }
 }

@@ -162,6 +162,20 @@ impl Primary {
         &self.slots
     }
 
+    pub fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// Where a slot begins that is made now: everything that is not written yet is kept from then on.
+    pub fn reserved_now(&self) -> Lsn {
+        block_of(self.written)
+    }
+
+    /// Flushing has begun up to here.
+    pub fn end(&self) -> Lsn {
+        self.end
+    }
+
     /// Those who have a stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamState<'_>> {
         self.streams.iter().map(|stream| StreamState {
@@ -267,7 +281,7 @@ impl Primary {
         match self.slots.begin(&hello.name, block_of(cut)) {
             Ok(()) => {}
             Err(SlotError::Disk(error)) => return Err(error),
-            Err(SlotError::TooMany) => {
+            Err(SlotError::TooMany | SlotError::Exists) => {
                 let text = "this primary keeps log for as many followers as it can; drop a slot";
                 let (reason, term, text) = (Reason::MissingPosition, self.term(), text.into());
                 refuse(wire, Refusal { reason, term, text });

@@ -1,5 +1,8 @@
 //! Which log the followers still need: one slot for each, on disk, so that a restart of the primary forgets nobody.
 //!
+//! A command makes slots, too: for a follower that is yet to come, or, a temporary one, for as long as its session. That one
+//! stands nowhere on disk: a restart ends the session.
+//!
 //! A slot keeps the log from its position on, up to a bound: a follower that is further behind than that must not fill
 //! the primary's disk. Then the slot is *lost*: that is on disk before any log goes, the log is free, and the follower
 //! is refused with what to do when it comes back (an archive or a new copy). A lost slot stays until it is dropped, or its
@@ -23,10 +26,18 @@ pub const SLOTS_MAX: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// The follower has everything below.
+    /// The follower has everything below. Zero: nothing is kept yet.
     pub position: Lsn,
     /// What it needs is not kept any more.
     pub lost: bool,
+    /// Goes with this session.
+    pub temporary: Option<u32>,
+}
+
+impl Slot {
+    fn keeps_log(&self) -> bool {
+        !self.lost && self.position > Lsn::ZERO
+    }
 }
 
 /// Why there is no slot.
@@ -34,6 +45,8 @@ pub struct Slot {
 pub enum SlotError {
     Disk(io::Error),
     TooMany,
+    /// There is one of this name.
+    Exists,
 }
 
 pub struct Slots {
@@ -87,9 +100,42 @@ impl Slots {
         if !self.slots.contains_key(name) && self.slots.len() >= SLOTS_MAX {
             return Err(SlotError::TooMany);
         }
-        let lost = false;
-        self.slots.insert(name.into(), Slot { position, lost });
+        let slot = Slot {
+            position,
+            lost: false,
+            temporary: None,
+        };
+        self.slots.insert(name.into(), slot);
         self.save().map_err(SlotError::Disk)
+    }
+
+    /// A slot that nobody uses yet. The log is here from `position` on, if that is not zero.
+    pub fn create(&mut self, name: &str, position: Lsn, temporary: Option<u32>) -> Result<(), SlotError> {
+        if self.slots.contains_key(name) {
+            return Err(SlotError::Exists);
+        }
+        if self.slots.len() >= SLOTS_MAX {
+            return Err(SlotError::TooMany);
+        }
+        let slot = Slot {
+            position,
+            lost: false,
+            temporary,
+        };
+        self.slots.insert(name.into(), slot);
+        if temporary.is_some() {
+            return Ok(());
+        }
+        self.save().map_err(|error| {
+            // Not on disk: a restart would not find what was answered.
+            self.slots.remove(name);
+            SlotError::Disk(error)
+        })
+    }
+
+    /// The session is over, and its temporary slots with it.
+    pub fn end_session(&mut self, session: u32) {
+        self.slots.retain(|_, slot| slot.temporary != Some(session));
     }
 
     /// The follower has everything below `position`.
@@ -106,11 +152,16 @@ impl Slots {
     }
 
     pub fn drop_slot(&mut self, name: &str) -> io::Result<bool> {
-        let known = self.slots.remove(name).is_some();
-        if known {
-            self.save()?;
+        let Some(slot) = self.slots.remove(name) else {
+            return Ok(false);
+        };
+        if slot.temporary.is_none()
+            && let Err(error) = self.save()
+        {
+            self.slots.insert(name.into(), slot);
+            return Err(error);
         }
-        Ok(known)
+        Ok(true)
     }
 
     /// Gives up the slots that keep more log than the bound, now that the log ends at `tail`; answers their names.
@@ -118,7 +169,7 @@ impl Slots {
         let least = tail.0.saturating_sub(self.kept_bytes_max);
         let mut lost = Vec::new();
         for (name, slot) in &mut self.slots {
-            if !slot.lost && slot.position.0 < least {
+            if slot.keeps_log() && slot.position.0 < least {
                 slot.lost = true;
                 lost.push(name.clone());
             }
@@ -129,15 +180,29 @@ impl Slots {
         Ok(lost)
     }
 
-    /// The log from here on is kept for somebody; `None`: for nobody. Of what is on disk, which a restart will find.
+    /// How much more log may be written before the slot is lost.
+    pub fn room(&self, slot: Slot, tail: Lsn) -> Option<u64> {
+        let end = slot.position.0.saturating_add(self.kept_bytes_max);
+        slot.keeps_log().then(|| end.saturating_sub(tail.0))
+    }
+
+    /// The log from here on is kept for somebody; `None`: for nobody. Of what is on disk, which a restart will find, and of
+    /// temporary slots.
     pub fn keep_from(&self) -> Option<Lsn> {
-        let kept = self.saved.values().filter(|slot| !slot.lost);
+        let temporary = self.slots.values().filter(|slot| slot.temporary.is_some());
+        let kept = self
+            .saved
+            .values()
+            .chain(temporary)
+            .filter(|slot| slot.keeps_log());
         kept.map(|slot| slot.position).min()
     }
 
     fn save(&mut self) -> io::Result<()> {
-        small_file::write(&*self.disk, self.system_id, FILE, &encode(&self.slots))?;
-        self.saved = self.slots.clone();
+        let mut lasting = self.slots.clone();
+        lasting.retain(|_, slot| slot.temporary.is_none());
+        small_file::write(&*self.disk, self.system_id, FILE, &encode(&lasting))?;
+        self.saved = lasting;
         Ok(())
     }
 }
@@ -163,6 +228,7 @@ fn decode(mut bytes: &[u8]) -> Option<BTreeMap<String, Slot>> {
         let slot = Slot {
             position: Lsn(u64::from_le_bytes(*position)),
             lost: lost != 0,
+            temporary: None,
         };
         slots.insert(String::from_utf8(name.to_vec()).ok()?, slot);
         bytes = rest;
@@ -214,6 +280,38 @@ mod tests {
         assert!(slots.get("b").is_some_and(|slot| !slot.lost));
         assert!(slots.drop_slot("c").expect("the disk works"));
         assert_eq!(slots.keep_from(), Some(Lsn(1450)));
+    }
+
+    #[test]
+    fn a_slot_made_by_command_keeps_what_was_reserved_and_a_temporary_one_goes_with_its_session() {
+        let disk = SimDisk::new(7);
+        let mut slots = open(&disk);
+        slots.create("later", Lsn::ZERO, None).expect("there is room");
+        assert_eq!(slots.keep_from(), None, "nothing is reserved");
+        slots.create("clone", Lsn(300), Some(9)).expect("there is room");
+        slots.create("now", Lsn(500), None).expect("there is room");
+        assert!(matches!(
+            slots.create("now", Lsn(1), Some(9)),
+            Err(SlotError::Exists)
+        ));
+        assert_eq!(slots.keep_from(), Some(Lsn(300)));
+        let again = open(&disk.crash());
+        assert_eq!(again.keep_from(), Some(Lsn(500)));
+        let names: Vec<&str> = again.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["later", "now"]);
+        slots.end_session(8);
+        assert_eq!(slots.keep_from(), Some(Lsn(300)));
+        let clone = slots.get("clone").expect("it is there");
+        assert_eq!(slots.room(clone, Lsn(1200)), Some(100));
+        // A follower of the name takes it over; its first session's end does not concern it any more.
+        slots.begin("clone", Lsn(400)).expect("it has one");
+        slots.end_session(9);
+        assert_eq!(slots.keep_from(), Some(Lsn(400)));
+        assert_eq!(
+            slots.enforce(Lsn(9000)).expect("the disk works"),
+            ["clone", "now"]
+        );
+        assert_eq!(slots.keep_from(), None);
     }
 
     #[test]

@@ -408,6 +408,7 @@ impl Drop for Connection {
         self.session.take();
         if let Some(pid) = self.pid.take() {
             self.wire.shared.database.sessions().unregister(pid);
+            self.wire.shared.database.cluster().session_ended(pid);
         }
     }
 }

@@ -121,6 +121,55 @@ fn a_follower_reads_and_does_not_write() {
             "begin; lock t in exclusive mode",
             "cannot execute LOCK TABLE during recovery",
         ),
+        ("analyze t", "cannot execute ANALYZE during recovery"),
+        ("reindex table t", "cannot execute REINDEX during recovery"),
+        ("cluster t using t_pkey", "cannot execute CLUSTER during recovery"),
+        (
+            "begin; prepare transaction 'x'",
+            "cannot execute PREPARE TRANSACTION during recovery",
+        ),
+        (
+            "rollback prepared 'x'",
+            "cannot execute ROLLBACK PREPARED during recovery",
+        ),
+        (
+            "begin; lock t in share update exclusive mode",
+            "cannot execute LOCK TABLE during recovery",
+        ),
+        (
+            "set transaction_read_only = off",
+            "cannot set transaction read-write mode during recovery",
+        ),
+        (
+            "grant select on t to public",
+            "cannot execute GRANT in a read-only transaction",
+        ),
+        (
+            "revoke select on t from public",
+            "cannot execute REVOKE in a read-only transaction",
+        ),
+        (
+            "drop table t",
+            "cannot execute DROP TABLE in a read-only transaction",
+        ),
+        (
+            "alter table t add b int",
+            "cannot execute ALTER TABLE in a read-only transaction",
+        ),
+        (
+            "select pg_current_xact_id()",
+            "cannot execute pg_current_xact_id() during recovery",
+        ),
+        (
+            "select pg_notify('a', 'b')",
+            "cannot execute NOTIFY during recovery",
+        ),
+        ("select pg_switch_wal()", "recovery is in progress"),
+        ("select pg_create_restore_point('x')", "recovery is in progress"),
+        (
+            "select pg_create_physical_replication_slot('x')",
+            "replication slots on a server that follows another one",
+        ),
         (
             "begin read write",
             "cannot set transaction read-write mode during recovery",

@@ -21,6 +21,10 @@ pub struct Primary {
     name: Option<String>,
 }
 
+/// A session at the primary with a temporary slot: while it lives, the primary keeps its log from that moment on, up to
+/// `--max-slot-log`. It ends with this process, whatever ends that.
+pub struct KeptLog(#[expect(dead_code, reason = "held for its socket")] Session);
+
 impl Primary {
     pub fn new(url: &str, name: Option<String>) -> Result<Primary, String> {
         let mut target = Target::parse(url).map_err(|error| format!("--follow {url}: {error}"))?;
@@ -32,22 +36,35 @@ impl Primary {
         Ok(Primary { target, name })
     }
 
-    /// Makes an empty directory a copy of the primary's database that follows it. One that has a database stays as it is.
-    pub fn prepare(&self, data: &Path) -> Result<(), String> {
+    /// Makes an empty directory a copy of the primary's database that follows it; answers what keeps the log that the copy
+    /// needs until its first stream has begun. One that has a database stays as it is.
+    pub fn prepare(&self, data: &Path) -> Result<Option<KeptLog>, String> {
         if data.join(MANIFEST_PATH).exists() {
-            return Ok(());
+            return Ok(None);
         }
         eprintln!("mote: copying {} into {}", self.target, data.display());
+        let kept = self.keep_log()?;
         let end = super::backup::clone_into(&self.target, data)?;
         let disk = mote_common::env::real::disk(data);
         let failed = |error| format!("could not write into {}: {error}", data.display());
         let system_id = system_id(data)?;
         let history = self.terms_below(end)?;
         node::note_terms(&*disk, system_id, &history).map_err(failed)?;
-        node::set_follows(&*disk, system_id, true).map_err(failed)
+        node::set_follows(&*disk, system_id, true).map_err(failed)?;
+        Ok(Some(kept))
     }
 
-    pub fn config(&self, id: u64) -> FollowConfig {
+    /// From before the copy on: a checkpoint between its end and the first stream would let go of log else.
+    fn keep_log(&self) -> Result<KeptLog, String> {
+        let mut session = open(&self.target, "mote clone")?;
+        let number = mote_common::env::real::entropy_u64();
+        let create =
+            format!("CREATE_REPLICATION_SLOT mote_clone_{number:016x} TEMPORARY PHYSICAL RESERVE_WAL");
+        query(&mut session, &create)?;
+        Ok(KeptLog(session))
+    }
+
+    pub fn config(&self, id: u64, kept: Option<KeptLog>) -> FollowConfig {
         let name = self.name.clone().unwrap_or_else(|| format!("node{id:016x}"));
         let (host, port) = match &self.target.host {
             Host::Name(host) => (host.clone(), self.target.port),
@@ -62,6 +79,7 @@ impl Primary {
             name,
             host,
             port,
+            until_begun: kept.map(|kept| -> Box<dyn Send> { Box::new(kept) }),
         }
     }
 

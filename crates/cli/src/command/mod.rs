@@ -4,6 +4,7 @@ pub mod backup;
 mod follow;
 pub mod check;
 pub mod progress;
+pub mod promote;
 mod recovery_report;
 pub mod restore;
 pub mod serve;

@@ -27,7 +27,7 @@ use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting, TlsFiles
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::follow::{self, Primary};
+use super::follow::{self, KeptLog, Primary};
 use super::recovery_report::{self, RecoveryReport};
 use super::units::{parse_bytes_from, parse_duration};
 
@@ -184,7 +184,8 @@ pub struct ServeArguments {
 
     /// Follow the server at this URL: copy its database if the directory is empty, take its log, serve read-only sessions
     ///
-    /// The role must be a superuser's. SELECT pg_promote() makes this server a primary, which it stays.
+    /// The role must be a superuser's. mote promote, or SELECT pg_promote(), makes this server a primary, which it
+    /// stays.
     #[arg(long, value_name = "URL", conflicts_with = "archive_dir")]
     follow: Option<String>,
 
@@ -258,6 +259,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     limit_values(&database);
     mote_server::free_elsewhere().map_err(|e| format!("could not start a thread: {e}"))?;
     let follower = part.follow(&database, &arguments.data)?;
+    let address = door.address();
     let result = listen_until_signal(&database, config, door, &mut signals);
     drop(follower);
     database.close();
@@ -267,22 +269,22 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
             eprintln!("mote: stopped");
             Ok(())
         }
-        Ended::Promoted => become_primary(&arguments.data),
+        Ended::Promoted => become_primary(&arguments.data, address),
     }
 }
 
 /// What this server is to its directory.
 enum Part {
     Primary,
-    Follower(Primary),
+    Follower(Primary, Option<KeptLog>),
 }
 
 impl Part {
     /// Copies the primary's database where there is none yet. A directory that follows is nobody else's.
     fn find(data: &Path, primary: Option<Primary>) -> Result<Part, String> {
         if let Some(primary) = primary {
-            primary.prepare(data)?;
-            return Ok(Part::Follower(primary));
+            let kept = primary.prepare(data)?;
+            return Ok(Part::Follower(primary, kept));
         }
         if data.join(MANIFEST_PATH).exists() {
             let disk = mote_common::env::real::disk(data);
@@ -290,7 +292,7 @@ impl Part {
                 node::follows(&*disk, follow::system_id(data)?).map_err(|error| error.to_string())?;
             if follows {
                 return Err(format!(
-                    "{} follows another server. Start it with --follow URL; SELECT pg_promote() there makes it a primary",
+                    "{} follows another server. Start it with --follow URL, or make it a primary with mote promote --data DIR",
                     data.display()
                 ));
             }
@@ -298,8 +300,8 @@ impl Part {
         Ok(Part::Primary)
     }
 
-    fn follow(&self, database: &Arc<Database>, data: &Path) -> Result<Option<Follower>, String> {
-        let Part::Follower(primary) = self else {
+    fn follow(self, database: &Arc<Database>, data: &Path) -> Result<Option<Follower>, String> {
+        let Part::Follower(primary, kept) = self else {
             return Ok(None);
         };
         let system_id = database.engine().log().system_id();
@@ -313,37 +315,40 @@ impl Part {
                 eprintln!("mote: could not begin to promote this server: {error}");
             }
         }));
-        Follower::start(database, primary.config(id.0))
+        Follower::start(database, primary.config(id.0, kept))
             .map(Some)
             .map_err(failed)
     }
 }
 
 /// Starts again as a primary, in this process: what was received is recovered to its end, and a term begins.
-fn become_primary(data: &Path) -> Result<(), String> {
+fn become_primary(data: &Path, address: SocketAddr) -> Result<(), String> {
     let disk = mote_common::env::real::disk(data);
     node::set_follows(&*disk, follow::system_id(data)?, false).map_err(|error| error.to_string())?;
     eprintln!("mote: becomes a primary");
     let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
-    let arguments = without_following(std::env::args_os().skip(1));
+    let arguments = without_following(std::env::args_os().skip(1), address);
     let error = std::process::Command::new(own).args(arguments).exec();
     Err(format!(
         "could not start again as a primary: {error}; start without --follow"
     ))
 }
 
-/// The command line of a server that follows nobody any more.
-fn without_following(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// The command line of a server that follows nobody any more, and listens where it did: clients know that address, also
+/// where the system chose the port.
+fn without_following(arguments: impl Iterator<Item = OsString>, address: SocketAddr) -> Vec<OsString> {
     let mut arguments = arguments;
     let mut kept = Vec::new();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy();
-        if text == "--follow" || text == "--name" {
-            arguments.next();
-        } else if !text.starts_with("--follow=") && !text.starts_with("--name=") {
+        let name = text.split('=').next().unwrap_or_default();
+        if !["--follow", "--name", "--listen"].contains(&name) {
             kept.push(argument);
+        } else if name == text {
+            arguments.next();
         }
     }
+    kept.push(format!("--listen={address}").into());
     kept
 }
 

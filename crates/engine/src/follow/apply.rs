@@ -79,6 +79,7 @@ impl Applier {
                     body,
                 };
                 self.commit(last, header.end(), catalog)?;
+                self.log().note_replayed_commit(header.wall_us);
             }
             FrameKind::Fragment => {
                 let (fragment, _) = FragmentHeader::decode(payload).ok_or_else(|| malformed("a FRAGMENT"))?;
@@ -104,7 +105,10 @@ impl Applier {
                 };
                 self.prepare(prepare, last)?;
             }
-            FrameKind::CommitPrepared => self.commit_prepared(lsn, payload, header.end(), catalog)?,
+            FrameKind::CommitPrepared => {
+                self.commit_prepared(lsn, payload, header.end(), catalog)?;
+                self.log().note_replayed_commit(header.wall_us);
+            }
             FrameKind::RollbackPrepared => {
                 self.engine.replay_decision(payload, None);
                 self.log().prepared_ended(payload, None);

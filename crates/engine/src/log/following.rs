@@ -63,6 +63,18 @@ impl Log {
         }
     }
 
+    /// A transaction of the other node has committed, which it did there at this time.
+    pub(crate) fn note_replayed_commit(&self, wall_us: i64) {
+        // Relaxed: a figure for people.
+        self.inner.replayed_us.store(wall_us as u64, Relaxed);
+    }
+
+    /// When the last commit that was replayed since the start was made, in microseconds since 1970.
+    pub fn last_replayed_commit_us(&self) -> Option<i64> {
+        let wall_us = self.inner.replayed_us.load(Relaxed) as i64;
+        (wall_us != 0).then_some(wall_us)
+    }
+
     /// Files below are not needed any more by anybody here.
     pub fn released(&self) -> Lsn {
         Lsn(self.inner.released.load(Relaxed))

@@ -171,6 +171,8 @@ struct Inner {
     following: bool,
     /// Where `following`: files below are not needed any more.
     released: AtomicU64,
+    /// When the last commit that was replayed was made there; 0: none was.
+    replayed_us: AtomicU64,
     /// Read once per flush, by the flusher.
     tap: RwLock<Option<Arc<dyn LogTap>>>,
 }

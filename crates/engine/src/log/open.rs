@@ -140,6 +140,7 @@ impl Log {
                 fail_stop,
                 following,
                 released: AtomicU64::new(0),
+                replayed_us: AtomicU64::new(0),
                 tap: RwLock::new(None),
             }),
         }

@@ -8,16 +8,17 @@
 use super::error::WriteError;
 use super::transaction::Transaction;
 use super::undo::DdlAction;
+use super::write::index_error;
 use crate::epoch;
 use crate::index::IndexError;
 use crate::lock::{RowLockStrength, WaitPolicy};
 use crate::sequence::Sequence;
 use crate::table::ObjectKey;
 use crate::table::store::row_of_ordinal;
-use crate::table::version::Version;
+use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{Standing, standing};
 use crate::table::{
-    CATALOG_TABLE, ColumnStorage, Definition, IndexDefinition, KeyProgram, Layout, RowWriter,
+    CATALOG_TABLE, ColumnStorage, Definition, IndexDefinition, KeyOutcome, KeyProgram, Layout, RowWriter,
     SequenceDefinition, SequenceId, Table, TableDefinition, TableIndex,
 };
 use mote_common::{IndexId, Lsn, RowId, TableId};
@@ -272,6 +273,13 @@ impl Transaction {
                 // Our own change: what is below it is committed and has no entry of its own.
                 Standing::Own(_) if header.is_tombstone() || !older.is_null() => build.valid_from = Lsn::MAX,
                 Standing::Own(_) => {}
+                // A prepared transaction that knew an index which was built among writers: it was judged where the log
+                // was written, and nothing enters its version later.
+                Standing::InFlight(_) if self.engine.log.is_following() => {
+                    enter_undecided(build, row, header, bytes)?;
+                    at = older;
+                    continue;
+                }
                 // Rolled back, or a writer that our table lock should have kept away; it sees the index and
                 // enters its version itself.
                 Standing::Aborted | Standing::InFlight(_) => {
@@ -403,4 +411,24 @@ impl Transaction {
         let newest = locked.newest.ok_or(WriteError::Deleted)?;
         self.without_sending(|| self.delete(&catalog, &newest))
     }
+}
+
+/// A version that is not decided yet, on a node that follows.
+fn enter_undecided(build: &IndexBuild, row: RowId, header: &Version, bytes: &[u8]) -> Result<(), WriteError> {
+    // A cursor must look at the row's key again, whichever entry leads it here.
+    header.set_flags(KEY_CHANGED);
+    // SAFETY: linked below `header`, which its caller found under its pin.
+    if let Some(older) = unsafe { header.previous().as_ref() } {
+        older.set_flags(KEY_CHANGED);
+    }
+    if header.is_tombstone() {
+        return Ok(());
+    }
+    let view = build.table.view(header.layout(), bytes);
+    let mut key = Vec::new();
+    if let KeyOutcome::Key { .. } = build.index.key_program.key(&view, &mut key)? {
+        let entered = build.index.tree.insert(&key, row);
+        entered.map_err(|error| index_error(&build.index, error))?;
+    }
+    Ok(())
 }

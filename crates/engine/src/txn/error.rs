@@ -45,6 +45,8 @@ pub enum WriteError {
     Expression(SqlError),
     /// The transaction's snapshot was taken away because memory ran out.
     SnapshotRevoked,
+    /// This node follows another one, where a table was dropped or replaced that the transaction has locked here.
+    LostTable,
     /// The transaction is READ ONLY.
     ReadOnly,
     LogUnavailable(LogUnavailable),

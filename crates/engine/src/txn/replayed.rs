@@ -42,6 +42,19 @@ impl Transaction {
         self.write_again(operation, nothing_reserved)
     }
 
+    /// Was a table dropped, or replaced, that this transaction has locked? Here readers never stop replay, so a lock keeps
+    /// nothing: what would read the table again must not take its successor for it.
+    pub fn has_lost_table(&self) -> bool {
+        let held = || {
+            self.work
+                .borrow()
+                .tables
+                .iter()
+                .any(|&(id, _)| self.engine.table(id).is_none())
+        };
+        self.engine.log.is_following() && held()
+    }
+
     /// What it has written to a table so far.
     pub(crate) fn written_to(&self, table: TableId) -> Vec<PreparedWrite> {
         writes_to(&self.work.borrow().writes, table)

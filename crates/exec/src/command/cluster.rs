@@ -17,6 +17,10 @@ impl Command for Cluster {
         "CLUSTER"
     }
 
+    fn runs_in_recovery(&self) -> bool {
+        false
+    }
+
     fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
         steps(self, issued.text, issued.in_block).map(Some)
     }

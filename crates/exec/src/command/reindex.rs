@@ -23,6 +23,10 @@ impl Command for Reindex {
         "REINDEX"
     }
 
+    fn runs_in_recovery(&self) -> bool {
+        false
+    }
+
     fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
         steps(self, issued.text, issued.in_block).map(Some)
     }

@@ -143,6 +143,10 @@ impl Session {
                 .map_err(write_error::refused_early("during write"))?;
         }
         transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
+        // Replay may have come between the locks and the snapshot.
+        if transaction.has_lost_table() {
+            return Err(write_error::conflict_with_recovery());
+        }
         let context = StatementContext {
             transaction,
             session: &mut self.state,

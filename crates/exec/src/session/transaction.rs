@@ -20,6 +20,18 @@ use mote_executor::context::{FUEL_SLICE, StatementContext};
 use mote_executor::node::modify::after;
 
 impl Session {
+    /// On a follower: what the transaction has read must be there still. Looked at before names are: what was dropped shall
+    /// be told as such, not as unknown.
+    fn check_tables_kept(&self, statement: &Statement) -> SqlResult<()> {
+        match statement {
+            Statement::Transaction(_) => Ok(()),
+            _ if self.transaction.as_ref().is_some_and(Transaction::has_lost_table) => {
+                Err(write_error::conflict_with_recovery())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
     pub(super) fn check_allowed(&self, statement: &Statement) -> SqlResult<()> {
         if self.transaction.is_none() && self.given_up.is_none() && self.block.state != BlockState::Failed {
@@ -29,7 +41,7 @@ impl Session {
             return Err(snapshot_too_old());
         }
         if self.block.state != BlockState::Failed {
-            return Ok(());
+            return self.check_tables_kept(statement);
         }
         match statement {
             Statement::Transaction(

@@ -134,6 +134,7 @@ fn make_stable(runtime: &mut Runtime<'_, '_>, lsn: Lsn) -> SqlResult<()> {
 /// Everything up to the answer goes to the archive now. The log itself goes on in the same segment.
 fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
+    super::system::refuse_in_recovery(runtime.database())?;
     let tail = runtime.database().engine().horizons().tail;
     make_stable(runtime, tail)?;
     runtime.database().engine().request_archiving();
@@ -142,6 +143,7 @@ fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> Sq
 
 fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
+    super::system::refuse_in_recovery(runtime.database())?;
     let name = text(&a[0]);
     if name.len() >= RESTORE_POINT_BYTES {
         return Err(invalid(format!(

@@ -11,7 +11,8 @@ use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 use super::json::{checked_escapes, not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
 use super::text::copied;
 use super::{
-    RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
+    RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, slots,
+    text,
 };
 use crate::memory::{Kept, KeptRows};
 use mote_catalog::views::partitions;
@@ -121,6 +122,9 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 Ok(vec![Datum::from(key), raw_text(Some(raw))?])
             })?))
         },
+        "pg_create_physical_replication_slot"
+        | "pg_copy_physical_replication_slot_a"
+        | "pg_copy_physical_replication_slot_b" => |runtime, _, a| slots::made(runtime, a).map(rows),
         "aclexplode" => |runtime, _, a| super::acl::explode(runtime, &a[0]),
         "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
         "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),

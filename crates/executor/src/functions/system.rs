@@ -3,7 +3,7 @@
 //! What shows the catalog as SQL text is in `catalog_text`, the text itself in `mote_catalog::views::text`.
 
 use mote_common::error::state;
-use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
@@ -12,7 +12,8 @@ use mote_types::{Datum, Numeric, oid};
 
 use super::backup::require_superuser;
 use super::{
-    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
+    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value,
+    recovery, slots, text,
 };
 use crate::context::StatementContext;
 use crate::runtime::Runtime;
@@ -26,7 +27,8 @@ use mote_catalog::views::partitions;
 use mote_catalog::write_error;
 
 pub fn body(name: &str) -> Option<Body> {
-    if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
+    let own = advisory(name).or_else(|| session(name)).or_else(|| storage(name));
+    if let Some(body) = own.or_else(|| recovery::body(name)).or_else(|| slots::body(name)) {
         return Some(body);
     }
     catalog_text::body(name)
@@ -88,10 +90,6 @@ fn session(name: &str) -> Option<Body> {
         }),
         "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
         "pg_sleep" => Body::Runtime(sleep),
-        "pg_is_in_recovery" => {
-            Body::Runtime(|runtime, _, _| Ok(Datum::Bool(runtime.database().is_following())))
-        }
-        "pg_promote" => Body::Runtime(promote),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             runtime.database().ask_reload();
@@ -103,7 +101,10 @@ fn session(name: &str) -> Option<Body> {
         "pg_conf_load_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().reloaded_us())))
         }
-        "pg_current_xact_id" => Body::Runtime(|runtime, site, _| Ok(transaction_number(runtime, site))),
+        "pg_current_xact_id" => Body::Runtime(|runtime, site, _| {
+            refuse_command_in_recovery(runtime.database(), "pg_current_xact_id()")?;
+            Ok(transaction_number(runtime, site))
+        }),
         // PostgreSQL gives a number to a transaction that writes.
         "pg_current_xact_id_if_assigned" => {
             Body::Runtime(|runtime, site, _| match runtime.transaction().has_writes() {
@@ -139,6 +140,7 @@ fn session(name: &str) -> Option<Body> {
         }),
         "pg_is_other_temp_schema" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_notify" => Body::Runtime(|runtime, _, a| {
+            refuse_command_in_recovery(runtime.database(), "NOTIFY")?;
             let word = |value: &Datum| value.as_str().unwrap_or_default().to_string();
             let (channel, payload) = (word(&a[0]), word(&a[1]));
             let session = &mut *runtime.context().session;
@@ -459,11 +461,11 @@ impl AdvisoryCall {
 
 // Sizes and log positions.
 
-/// A position that only a node which follows has.
-fn on_follower(database: &Database, position: Lsn) -> Datum {
+/// What assigns numbers or speaks to other sessions, on a node that only follows.
+fn refuse_command_in_recovery(database: &Database, name: &str) -> SqlResult<()> {
     match database.is_following() {
-        true => Datum::Unsigned8(position.0),
-        false => Datum::Null,
+        true => Err(write_error::recovery_error(name)),
+        false => Ok(()),
     }
 }
 
@@ -476,20 +478,6 @@ pub(super) fn refuse_in_recovery(database: &Database) -> SqlResult<()> {
         SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
             .hint("WAL control functions cannot be executed during recovery."),
     )
-}
-
-/// The node becomes a primary. Its sessions end with that, the caller's too, so there is nothing to wait for.
-fn promote(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
-    require_superuser(runtime, site)?;
-    let database = runtime.database();
-    if !database.is_following() {
-        return Err(SqlError::new(
-            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "recovery is not in progress",
-        )
-        .hint("Recovery control functions can only be executed during recovery."));
-    }
-    Ok(Datum::Bool(database.cluster().promote()))
 }
 
 fn storage(name: &str) -> Option<Body> {
@@ -525,18 +513,6 @@ fn storage(name: &str) -> Option<Body> {
             refuse_in_recovery(runtime.database())?;
             runtime.transaction().note_view();
             Ok(Datum::Unsigned8(runtime.database().engine().horizons().tail.0))
-        }),
-        "pg_last_wal_receive_lsn" => Body::Runtime(|runtime, _, _| {
-            let database = runtime.database();
-            let received = database.cluster().flushed();
-            Ok(on_follower(
-                database,
-                received.max(database.engine().horizons().stable),
-            ))
-        }),
-        "pg_last_wal_replay_lsn" => Body::Runtime(|runtime, _, _| {
-            let database = runtime.database();
-            Ok(on_follower(database, database.engine().horizons().stable))
         }),
         "pg_wal_lsn_diff" | "pg_lsn_mi" => Body::Pure(|a| {
             let difference = lsn(&a[0]) as i128 - lsn(&a[1]) as i128;

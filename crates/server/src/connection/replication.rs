@@ -1,9 +1,11 @@
 //! The commands of a connection that replicates; the last one gives the socket away.
 
 use std::sync::Arc;
+use std::sync::mpsc::TryRecvError;
 
 use corosensei::Yielder;
-use mote_catalog::host::OutputColumn;
+use mote_catalog::cluster::SlotRequest;
+use mote_catalog::host::{Host, OutputColumn, WaitEnd, canceled, terminated};
 use mote_catalog::tag::CommandTag;
 use mote_common::error::Severity;
 use mote_common::{SqlError, SqlResult};
@@ -14,6 +16,9 @@ use crate::pgwire::frontend::{Fields, protocol_violation};
 use crate::replication::command::{self, Command};
 use crate::replication::hub::Hub;
 use crate::suspension::Suspend;
+
+/// Between two looks for the hub's answer: about what a write to disk takes.
+const SLOT_LOOK_NS: u64 = 1_000_000;
 
 impl Connection {
     /// A command of a connection that replicates.
@@ -39,6 +44,33 @@ impl Connection {
                 let (columns, row) = command::timeline_history(&history, term);
                 self.send_row(&columns, &row, "TIMELINE_HISTORY")?;
             }
+            Command::CreateSlot {
+                name,
+                temporary,
+                reserve,
+            } => {
+                let temporary = self.pid.filter(|_| temporary);
+                let (columns, row) = command::slot_created(&name);
+                let request = SlotRequest::Create {
+                    name,
+                    reserve,
+                    temporary,
+                };
+                self.ask_slot(request, yielder)?;
+                self.send_row(&columns, &row, "CREATE_REPLICATION_SLOT")?;
+            }
+            Command::DropSlot(name) => {
+                let session = self.pid.unwrap_or_default();
+                self.ask_slot(SlotRequest::Drop { name, session }, yielder)?;
+                self.wire.send(|out| {
+                    backend::command_complete(out, CommandTag::Word("DROP_REPLICATION_SLOT"));
+                })?;
+            }
+            Command::ReadSlot(name) => {
+                let slots = self.wire.shared.database.cluster().slots();
+                let (columns, row) = command::read_slot(slots.iter().find(|slot| slot.name == name));
+                self.send_row(&columns, &row, "READ_REPLICATION_SLOT")?;
+            }
             Command::Start => return self.hand_over(),
         }
         self.ready();
@@ -50,6 +82,28 @@ impl Connection {
             SqlError::unsupported("replication from a server that follows another one")
                 .hint("Follow the primary itself.")
         })
+    }
+
+    /// The hub's thread writes slots to disk; its answer is looked for in short pauses.
+    fn ask_slot(&mut self, request: SlotRequest, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let database = self.wire.shared.database.clone();
+        let answer = database.cluster().ask_slot(request)?;
+        loop {
+            match answer.try_recv() {
+                Ok(answer) => return answer.map(drop),
+                Err(TryRecvError::Disconnected) => {
+                    return Err(SqlError::internal("slots are not served any more"));
+                }
+                Err(TryRecvError::Empty) => {
+                    let at = self.wire.shared.now_ns() + SLOT_LOOK_NS;
+                    match self.with_host(yielder, false, |_, host| host.sleep_until(at)) {
+                        WaitEnd::Cancelled => return Err(canceled()),
+                        WaitEnd::Terminated => return Err(terminated()),
+                        WaitEnd::Decided | WaitEnd::Revoked | WaitEnd::TimedOut => {}
+                    }
+                }
+            }
+        }
     }
 
     fn send_row(

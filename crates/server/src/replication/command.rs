@@ -3,6 +3,7 @@
 //! PostgreSQL's commands, as far as they make sense here; the rest is refused by name. START_REPLICATION hands the socket
 //! to the hub: what goes over it from there on is the stream of `docs/formats/replication.md`.
 
+use mote_catalog::cluster::SlotFacts;
 use mote_catalog::database::Database;
 use mote_catalog::host::OutputColumn;
 use mote_common::error::state;
@@ -17,6 +18,13 @@ pub enum Command {
     /// Of this term.
     TimelineHistory(u32),
     Start,
+    CreateSlot {
+        name: String,
+        temporary: bool,
+        reserve: bool,
+    },
+    DropSlot(String),
+    ReadSlot(String),
     /// SHOW is the only command of SQL.
     Show,
 }
@@ -37,14 +45,80 @@ pub fn parse(text: &str) -> SqlResult<Command> {
         "BASE_BACKUP" => {
             Err(SqlError::unsupported("BASE_BACKUP").hint("Use mote backup, or mote serve --follow."))
         }
-        "CREATE_REPLICATION_SLOT" | "DROP_REPLICATION_SLOT" | "READ_REPLICATION_SLOT" => {
-            Err(SqlError::unsupported(first).hint("A follower has a slot from its first connection on."))
-        }
+        "CREATE_REPLICATION_SLOT" => create_slot(text, words),
+        "DROP_REPLICATION_SLOT" => match (words.next(), words.next(), words.next()) {
+            (Some(name), None, _) => Ok(Command::DropSlot(slot_name(name))),
+            (Some(_), Some(wait), None) if wait.eq_ignore_ascii_case("WAIT") => {
+                Err(SqlError::unsupported("DROP_REPLICATION_SLOT WAIT"))
+            }
+            _ => Err(syntax_error(text)),
+        },
+        "READ_REPLICATION_SLOT" => match (words.next(), words.next()) {
+            (Some(name), None) => Ok(Command::ReadSlot(slot_name(name))),
+            _ => Err(syntax_error(text)),
+        },
         _ => Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             "cannot execute SQL commands in WAL sender for physical replication",
         )),
     }
+}
+
+/// `NAME [TEMPORARY] PHYSICAL [RESERVE_WAL | (RESERVE_WAL [true|false])]`.
+fn create_slot<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
+    let name = slot_name(words.next().ok_or_else(|| syntax_error(text))?);
+    let rest = words.collect::<Vec<_>>().join(" ").to_ascii_uppercase();
+    let (temporary, rest) = match rest.strip_prefix("TEMPORARY ") {
+        Some(rest) => (true, rest),
+        None => (false, rest.as_str()),
+    };
+    let reserve = match rest {
+        "PHYSICAL" | "PHYSICAL ()" | "PHYSICAL (RESERVE_WAL FALSE)" => false,
+        "PHYSICAL RESERVE_WAL" | "PHYSICAL (RESERVE_WAL)" | "PHYSICAL (RESERVE_WAL TRUE)" => true,
+        _ if rest.starts_with("LOGICAL") => {
+            return Err(SqlError::unsupported("CREATE_REPLICATION_SLOT LOGICAL"));
+        }
+        _ => return Err(syntax_error(text)),
+    };
+    Ok(Command::CreateSlot {
+        name,
+        temporary,
+        reserve,
+    })
+}
+
+/// Folded, unless it is quoted.
+fn slot_name(word: &str) -> String {
+    let quoted = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    quoted.map_or_else(|| word.to_ascii_lowercase(), str::to_string)
+}
+
+/// What CREATE_REPLICATION_SLOT answers.
+pub fn slot_created(name: &str) -> (Vec<OutputColumn>, Vec<Option<String>>) {
+    let columns = columns(&[
+        ("slot_name", oid::TEXT),
+        ("consistent_point", oid::TEXT),
+        ("snapshot_name", oid::TEXT),
+        ("output_plugin", oid::TEXT),
+    ]);
+    // A physical slot has no point at which it is consistent.
+    (columns, vec![Some(name.into()), Some("0/0".into()), None, None])
+}
+
+/// READ_REPLICATION_SLOT: all NULL where there is none.
+pub fn read_slot(slot: Option<&SlotFacts>) -> (Vec<OutputColumn>, Vec<Option<String>>) {
+    let columns = columns(&[
+        ("slot_type", oid::TEXT),
+        ("restart_lsn", oid::TEXT),
+        ("restart_tli", oid::INT8),
+    ]);
+    let kept = slot.filter(|slot| slot.status.is_some());
+    let row = vec![
+        slot.map(|_| "physical".into()),
+        kept.map(|slot| slot.position.to_string()),
+        kept.map(|slot| slot.term.to_string()),
+    ];
+    (columns, row)
 }
 
 fn start<'a>(words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
@@ -115,13 +189,40 @@ mod tests {
         assert_eq!(parse("TIMELINE_HISTORY 3"), Ok(Command::TimelineHistory(3)));
         assert_eq!(parse("START_REPLICATION PHYSICAL 0/0"), Ok(Command::Start));
         assert_eq!(parse("SHOW server_version"), Ok(Command::Show));
+        let slot = |name: &str, temporary, reserve| {
+            Ok(Command::CreateSlot {
+                name: name.into(),
+                temporary,
+                reserve,
+            })
+        };
+        for (text, expected) in [
+            ("CREATE_REPLICATION_SLOT A PHYSICAL", slot("a", false, false)),
+            (
+                "create_replication_slot \"A\" temporary physical reserve_wal",
+                slot("A", true, true),
+            ),
+            (
+                "CREATE_REPLICATION_SLOT a PHYSICAL (RESERVE_WAL true)",
+                slot("a", false, true),
+            ),
+            ("DROP_REPLICATION_SLOT a;", Ok(Command::DropSlot("a".into()))),
+            ("READ_REPLICATION_SLOT a", Ok(Command::ReadSlot("a".into()))),
+        ] {
+            assert_eq!(parse(text), expected, "{text}");
+        }
         for (text, code) in [
             ("TIMELINE_HISTORY x", "42601"),
             ("TIMELINE_HISTORY", "42601"),
             ("START_REPLICATION SLOT a LOGICAL 0/0", "0A000"),
             ("START_REPLICATION PHYSICAL 0/0 TIMELINE 1", "0A000"),
             ("BASE_BACKUP", "0A000"),
-            ("CREATE_REPLICATION_SLOT a PHYSICAL", "0A000"),
+            ("CREATE_REPLICATION_SLOT a LOGICAL pgoutput", "0A000"),
+            ("CREATE_REPLICATION_SLOT a", "42601"),
+            ("CREATE_REPLICATION_SLOT a PHYSICAL TWO_PHASE", "42601"),
+            ("DROP_REPLICATION_SLOT a WAIT", "0A000"),
+            ("DROP_REPLICATION_SLOT", "42601"),
+            ("READ_REPLICATION_SLOT", "42601"),
             ("select 1", "0A000"),
             ("", "0A000"),
         ] {

@@ -47,6 +47,8 @@ pub struct FollowConfig {
     pub host: String,
     pub port: u16,
     pub connect: Connect,
+    /// Keeps the log at the primary that the copy needs; let go of when the first stream has begun, whose slot does that.
+    pub until_begun: Option<Box<dyn Send>>,
 }
 
 /// What the two threads share.
@@ -159,6 +161,10 @@ impl Shared {
     fn replay(&self) {
         let catalog = ReplayedCatalog(self.database.clone());
         while !self.ends() {
+            if self.database.cluster().stands_still() {
+                self.wait();
+                continue;
+            }
             let applied = self.engine.log().stable();
             let until = self.until().min(Lsn(applied.0 + REPLAY_BYTES));
             let terms = self.terms.lock().clone();
@@ -174,12 +180,17 @@ impl Shared {
                 self.rouse_receiver();
                 continue;
             }
-            let mut rung = self.bell.0.lock();
-            if !*rung {
-                self.bell.1.wait_for(&mut rung, LOOK);
-            }
-            *rung = false;
+            self.wait();
         }
+    }
+
+    /// For news of the other thread, or a while.
+    fn wait(&self) {
+        let mut rung = self.bell.0.lock();
+        if !*rung {
+            self.bell.1.wait_for(&mut rung, LOOK);
+        }
+        *rung = false;
     }
 }
 
@@ -347,6 +358,7 @@ impl Receiving {
         }
         self.history.cut(start.cut);
         self.note_terms()?;
+        self.config.until_begun = None;
         self.told.clear();
         eprintln!(
             "mote: follows {}:{} in term {} from {} on",

@@ -8,12 +8,13 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use mote_catalog::cluster::{FollowerFacts, Followers, SlotFacts};
+use mote_catalog::cluster::{FollowerFacts, Followers, SlotAnswer, SlotFacts, SlotRequest};
 use mote_catalog::database::Database;
 use mote_common::Lsn;
 use mote_common::env::Clock;
@@ -27,9 +28,11 @@ use mote_replication::names::SyncNames;
 use mote_replication::node;
 use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::{Quorum, Rule, SyncState};
-use mote_replication::slots::Slots;
+use mote_replication::slots::{Slot, Slots};
 use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
+
+use super::slot_requests::carry_out;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// A follower that says nothing for so long is given up.
@@ -46,6 +49,9 @@ pub struct Hub {
     history: History,
     arrivals: Mutex<Vec<TcpStream>>,
     facts: Mutex<(Vec<FollowerFacts>, Vec<SlotFacts>)>,
+    /// Of sessions, for the next step.
+    slot_requests: Mutex<Vec<(SlotRequest, SyncSender<SlotAnswer>)>>,
+    ended_sessions: Mutex<Vec<u32>>,
     /// Whom commits wait for; taken over by the next step.
     rule: Mutex<Option<Option<SyncNames>>>,
     /// With none, a flush wakes nobody.
@@ -97,6 +103,8 @@ impl HubThread {
             history,
             arrivals: Mutex::default(),
             facts: Mutex::default(),
+            slot_requests: Mutex::default(),
+            ended_sessions: Mutex::default(),
             rule: Mutex::new(None),
             streams: AtomicUsize::new(0),
             quit: AtomicBool::new(false),
@@ -205,6 +213,18 @@ impl Followers for Hub {
     fn slots(&self) -> Vec<SlotFacts> {
         self.facts.lock().1.clone()
     }
+
+    fn ask(&self, request: SlotRequest) -> Receiver<SlotAnswer> {
+        let (sender, receiver) = sync_channel(1);
+        self.slot_requests.lock().push((request, sender));
+        self.rouse();
+        receiver
+    }
+
+    fn session_ended(&self, session: u32) {
+        self.ended_sessions.lock().push(session);
+        self.rouse();
+    }
 }
 
 struct Run {
@@ -284,6 +304,16 @@ impl Run {
             primary.accept(wire, &hello, now_ns)?;
         }
         self.hub.take_rule(&mut primary);
+        // A session asks, then ends: of whoever is taken here, every request is among those that are taken next.
+        let ended = std::mem::take(&mut *self.hub.ended_sessions.lock());
+        let requests = std::mem::take(&mut *self.hub.slot_requests.lock());
+        let answers: Vec<_> = requests
+            .into_iter()
+            .map(|(request, answer)| (carry_out(&mut primary, &request), answer))
+            .collect();
+        ended
+            .iter()
+            .for_each(|session| primary.slots_mut().end_session(*session));
         primary.step(now_ns, wall_us, &mut self.ranges)?;
         let agreed = agreed(&primary);
         self.held = primary.keep_from()?;
@@ -291,12 +321,16 @@ impl Run {
         self.hub
             .streams
             .store(primary.streams().count(), Ordering::Relaxed);
-        if now_ns >= self.told_ns + FACTS_NS {
+        if now_ns >= self.told_ns + FACTS_NS || !answers.is_empty() {
             self.told_ns = now_ns;
-            *self.hub.facts.lock() = facts(&primary);
+            *self.hub.facts.lock() = facts(&primary, released);
         }
         // The flusher wants this for its next flush.
         drop(primary);
+        for (answer, session) in answers {
+            // It may have been cancelled meanwhile.
+            let _ = session.send(answer);
+        }
         if agreed != self.agreed {
             self.agreed = agreed;
             self.engine.log().set_agreed(agreed);
@@ -324,7 +358,8 @@ fn agreed(primary: &Primary) -> Option<Agreed> {
     })
 }
 
-fn facts(primary: &Primary) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
+/// `released`: checkpoints have let go of the log below.
+fn facts(primary: &Primary, released: Lsn) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
     let followers = primary.streams().map(|stream| FollowerFacts {
         name: stream.name.to_string(),
         client: stream.peer,
@@ -343,9 +378,23 @@ fn facts(primary: &Primary) -> (Vec<FollowerFacts>, Vec<SlotFacts>) {
     });
     let slots = primary.slots().iter().map(|(name, slot)| SlotFacts {
         name: name.to_string(),
-        active: primary.streams().any(|stream| stream.name == name),
+        active: slot.temporary.is_some() || primary.streams().any(|stream| stream.name == name),
+        temporary: slot.temporary,
         position: slot.position,
-        lost: slot.lost,
+        status: status(slot, released),
+        room_bytes: primary.slots().room(slot, primary.end()),
+        term: primary.term(),
     });
     (followers.collect(), slots.collect())
+}
+
+/// `wal_status`. Nothing is ever unreserved: a slot is lost at its bound, before any log goes.
+fn status(slot: Slot, released: Lsn) -> Option<&'static str> {
+    match slot {
+        _ if slot.position == Lsn::ZERO => None,
+        _ if slot.lost => Some("lost"),
+        // Kept for slots alone.
+        _ if slot.position < released => Some("extended"),
+        _ => Some("reserved"),
+    }
 }

@@ -12,4 +12,5 @@
 pub mod command;
 pub mod follower;
 pub mod hub;
+mod slot_requests;
 pub mod synchronous;

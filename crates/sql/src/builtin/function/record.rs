@@ -36,6 +36,9 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
             ("isleaf", BOOL),
             ("level", INT4),
         ],
+        "pg_create_physical_replication_slot"
+        | "pg_copy_physical_replication_slot_a"
+        | "pg_copy_physical_replication_slot_b" => &[("slot_name", NAME), ("lsn", PG_LSN)],
         "_pg_expandarray" => &[("x", ANYELEMENT), ("n", INT4)],
         "pg_get_keywords" => &[
             ("word", TEXT),

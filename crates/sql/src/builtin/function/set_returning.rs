@@ -38,6 +38,10 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3932, "jsonb_each_text", "jsonb_each_text", &[JSONB], RECORD).set(),
     function(3955, "json_array_elements", "json_array_elements", &[JSON], JSON).set(),
     function(3957, "json_object_keys", "json_object_keys", &[JSON], TEXT).set(),
+    function(3779, "pg_create_physical_replication_slot", "pg_create_physical_replication_slot", &[NAME, BOOL, BOOL], RECORD)
+        .set().named(&["slot_name", "immediately_reserve", "temporary"], &["false", "false"]).volatile(),
+    function(4220, "pg_copy_physical_replication_slot", "pg_copy_physical_replication_slot_a", &[NAME, NAME, BOOL], RECORD).set().volatile(),
+    function(4221, "pg_copy_physical_replication_slot", "pg_copy_physical_replication_slot_b", &[NAME, NAME], RECORD).set().volatile(),
     function(3958, "json_each", "json_each", &[JSON], RECORD).set(),
     function(3959, "json_each_text", "json_each_text", &[JSON], RECORD).set(),
     function(3969, "json_array_elements_text", "json_array_elements_text", &[JSON], TEXT).set(),
