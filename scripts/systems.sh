@@ -113,14 +113,17 @@ mariadb_running() {
 mariadb_start() {
     command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null \
         || { say "mariadb needs MariaDB's server: apt-get install mariadb-server"; exit 2; }
+    # Of its own: in a common directory two servers that begin at once take each other's temporary tables away.
+    temporary=$data/temporary
     if [ ! -d "$data/mysql" ]; then
         own mysql
-        as mysql mariadb-install-db --no-defaults "--datadir=$data" --auth-root-authentication-method=normal \
+        as mysql mkdir -p "$temporary"
+        as mysql env "TMPDIR=$temporary" mariadb-install-db --no-defaults "--datadir=$data" --auth-root-authentication-method=normal \
             --skip-test-db
     fi
     if ! mariadb_running; then
         # It stays in the background as a child of nobody; its log is beside its data.
-        as mysql sh -c "exec mariadbd --no-defaults '--datadir=$data' --bind-address=127.0.0.1 --port=$mariadb_port \
+        as mysql sh -c "exec mariadbd --no-defaults '--datadir=$data' '--tmpdir=$temporary' --ignore-db-dirs=temporary --bind-address=127.0.0.1 --port=$mariadb_port \
             '--socket=$data/mariadb.sock' '--pid-file=$data/mariadbd.pid' --max-connections=$connections \
             --innodb-buffer-pool-size=$(echo "$memory" | sed 's/B$//') --innodb-flush-log-at-trx-commit=1 --sync-binlog=1 \
             --innodb-doublewrite=1 --skip-name-resolve >'$data/server.log' 2>&1 </dev/null &"
