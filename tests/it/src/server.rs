@@ -167,7 +167,7 @@ impl TestServer {
     }
 
     /// Removes the directory with the server.
-    fn keeping(mut self, directory: TemporaryDirectory) -> TestServer {
+    pub fn keeping(mut self, directory: TemporaryDirectory) -> TestServer {
         if let Keeper::Process { directory: place, .. } = &mut self.keeper {
             *place = Some(directory);
         }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload` (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `simple` (point, ingest,
 //! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `seeds`
-//! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `restart`
+//! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
@@ -14,6 +14,7 @@ mod workload;
 mod simple;
 mod compare;
 mod sweep;
+mod shards;
 mod history;
 mod hotrow;
 mod neighbours;
@@ -62,6 +63,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Canned(args) => simple::canned(&args),
         Experiment::Compare(args) => compare::run(&args, embedded),
         Experiment::Sweep(args) => sweep::run(&args, embedded),
+        Experiment::Shards(args) => shards::run(&args, embedded),
         Experiment::History(args) => history::run(&args, embedded),
         Experiment::HotRow(args) => hotrow::run(&args, embedded),
         Experiment::Neighbours(args) => neighbours::run(&args, embedded),

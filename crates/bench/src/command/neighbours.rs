@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::args::{NeighboursArgs, TargetArgs};
 use super::{Subject, default_driver_threads};
+use crate::report::html::{self, NeighbourBar};
 use crate::report::{json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
@@ -28,6 +29,35 @@ struct Line {
     /// Whether the targets are kept: p99 of the selects, cancel, timeout.
     pass: bool,
 }
+
+impl Line {
+    fn bar(&self) -> NeighbourBar<'_> {
+        let beside = &self.beside;
+        NeighbourBar {
+            system: self.system,
+            statement: self.statement,
+            p99_ms: beside.p99_ms,
+            cancel_ms: beside.cancel_ms,
+            timeout_ms: beside.timeout_ms,
+            peak_memory_bytes: beside.peak_memory_bytes,
+        }
+    }
+}
+
+const HEADER: [&str; 12] = [
+    "beside",
+    "system",
+    "selects/s",
+    "p50 ms",
+    "p99",
+    "max",
+    "heavy runs",
+    "its error",
+    "cancel ms",
+    "timeout + ms",
+    "peak MB",
+    "verdict",
+];
 
 pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let chosen: Vec<&Heavy> = HEAVY
@@ -76,22 +106,32 @@ pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
             table::milliseconds(alone.p99_ms)
         );
     }
-    println!("\n{}", text(&lines));
-    println!(
-        "{} p99 at most {P99_RATIO_MAX} times its value alone or {P99_FLOOR_MS} ms, cancel and timeout within {DEAF_MAX_MS} ms",
-        table::pass(pass)
+    let rows = rows(&lines);
+    println!("\n{}", table::table(&HEADER, &rows));
+    let says = format!(
+        "p99 at most {P99_RATIO_MAX} times its value alone or {P99_FLOOR_MS} ms, cancel and timeout within {DEAF_MAX_MS} ms"
     );
+    println!("{} {says}", table::pass(pass));
+    let document = json!({
+        "experiment": "neighbours",
+        "environment": json::environment(),
+        "settings": {"connections": args.connections, "heavy_sessions": args.heavy_sessions,
+            "warmup_s": args.measured.warmup, "duration_s": args.measured.duration, "seed": args.measured.seed},
+        "alone": alone,
+        "beside": lines,
+        "pass": pass,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "neighbours",
-            "environment": json::environment(),
-            "settings": {"connections": args.connections, "heavy_sessions": args.heavy_sessions,
-                "warmup_s": args.measured.warmup, "duration_s": args.measured.duration, "seed": args.measured.seed},
-            "alone": alone,
-            "beside": lines,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if let Some(path) = &args.html {
+        let bars: Vec<NeighbourBar<'_>> = lines.iter().map(Line::bar).collect();
+        let alone: Vec<(&str, f64)> = systems
+            .iter()
+            .zip(&alone)
+            .map(|((system, _), alone)| (*system, alone.p99_ms))
+            .collect();
+        html::neighbours(&document, &bars, &alone, &says, &HEADER, &rows).write(path)?;
     }
     for (_, subject) in systems {
         subject.stop()?;
@@ -126,23 +166,9 @@ fn keeps_targets(beside: &Beside, alone: &Beside) -> bool {
         && beside.timeout_ms.is_none_or(|beyond| beyond <= DEAF_MAX_MS)
 }
 
-fn text(lines: &[Line]) -> String {
-    let header = [
-        "beside",
-        "system",
-        "selects/s",
-        "p50 ms",
-        "p99",
-        "max",
-        "heavy runs",
-        "its error",
-        "cancel ms",
-        "timeout + ms",
-        "peak MB",
-        "verdict",
-    ];
+fn rows(lines: &[Line]) -> Vec<Vec<String>> {
     let shown = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.0}"));
-    let rows: Vec<Vec<String>> = lines
+    lines
         .iter()
         .map(|line| {
             let beside = &line.beside;
@@ -161,8 +187,7 @@ fn text(lines: &[Line]) -> String {
                 table::pass(line.pass).to_string(),
             ]
         })
-        .collect();
-    table::table(&header, &rows)
+        .collect()
 }
 
 #[cfg(test)]

@@ -86,10 +86,10 @@ fn from_properties(args: &mut TpccArgs) -> Result<Vec<String>, String> {
 }
 
 /// What clients of a hurt server were told, where nobody wants to keep it.
-struct ScratchLedger(PathBuf);
+pub(super) struct ScratchLedger(pub(super) PathBuf);
 
 impl ScratchLedger {
-    fn new() -> ScratchLedger {
+    pub(super) fn new() -> ScratchLedger {
         let name = format!("mote-bench-ledger-{}", std::process::id());
         ScratchLedger(std::env::temp_dir().join(name))
     }

@@ -5,15 +5,32 @@ use serde_json::json;
 use super::args::VerifyArgs;
 use crate::driver::{Admin, Target};
 use crate::report::{json, table};
-use crate::workload::tpcc::{consistency, ledger};
+use crate::workload::condition::ConditionVerdict;
+use crate::workload::tpcc::shards::{conditions, decisions};
+use crate::workload::tpcc::{consistency, ledger, load};
 
 pub fn run(args: &VerifyArgs) -> Result<bool, String> {
-    let target = Target::parse(&args.target)?;
+    let targets: Vec<Target> = args
+        .target
+        .iter()
+        .map(|url| Target::parse(url))
+        .collect::<Result<_, _>>()?;
     let record = args.ledger.as_deref().map(ledger::Ledger::read).transpose()?;
-    let mut admin =
-        Admin::connect(&target).map_err(|error| format!("cannot connect to {target}: {error}"))?;
+    let connect =
+        |target| Admin::connect(target).map_err(|error| format!("cannot connect to {target}: {error}"));
+    let mut admins: Vec<Admin> = targets.iter().map(connect).collect::<Result<_, _>>()?;
+    let recovered = match admins.len() {
+        1 => None,
+        _ => Some(
+            decisions::recover(&mut admins)
+                .map_err(|error| format!("cannot end what was prepared: {error}"))?,
+        ),
+    };
+    if let Some(recovered) = recovered {
+        println!("{}", table::recovered_line(recovered));
+    }
     let verdict = record
-        .map(|record| ledger::verify(&record, &mut admin))
+        .map(|record| ledger::verify(&record, &mut admins))
         .transpose()
         .map_err(|error| format!("cannot read the orders: {error}"))?;
     if let Some(verdict) = &verdict {
@@ -22,9 +39,14 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let conditions = if args.no_check {
         Vec::new()
     } else {
-        consistency::check_all(&mut admin, |verdict| {
-            println!("{}", table::condition_line(verdict))
-        })
+        let each = |verdict: &ConditionVerdict| println!("{}", table::condition_line(verdict));
+        match admins.as_mut_slice() {
+            [only] => consistency::check_all(only, each),
+            several => {
+                let warehouses = warehouses(several)?;
+                conditions::check_all(several, warehouses, each)
+            }
+        }
     };
     let pass = verdict.as_ref().is_none_or(ledger::LedgerVerdict::pass)
         && conditions.iter().all(|condition| condition.pass);
@@ -33,7 +55,8 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
         let document = json!({
             "experiment": "verify",
             "environment": json::environment(),
-            "target": target.to_string(),
+            "target": targets.iter().map(Target::to_string).collect::<Vec<_>>().join(" and "),
+            "recovered": recovered,
             "ledger": verdict,
             "consistency": conditions,
             "pass": pass,
@@ -41,4 +64,13 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
         json::write(path, &document)?;
     }
     Ok(pass)
+}
+
+/// Of the whole database, as the first server has it written down.
+fn warehouses(servers: &mut [Admin]) -> Result<i32, String> {
+    let loaded =
+        load::inspect(&mut servers[0]).map_err(|error| format!("cannot look for a database: {error}"))?;
+    loaded
+        .map(|loaded| loaded.warehouses)
+        .ok_or_else(|| "the first server has no complete part of a database".to_string())
 }

@@ -29,6 +29,11 @@ impl Admin {
         self.session.system()
     }
 
+    /// The connection itself, for what works on any.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     pub fn server_version(&self) -> &str {
         self.session.server_version()
     }

@@ -532,6 +532,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether something is queued.
+    pub fn has_output(&self) -> bool {
+        !self.output.is_empty()
+    }
+
     /// Forgets what was queued but not sent.
     pub fn discard_output(&mut self) {
         self.output.clear();
@@ -603,6 +608,12 @@ impl<'a> Reply<'a> {
     pub fn row(&self, what: &'static str) -> DriverResult<Row<'a>> {
         self.first_row()
             .ok_or_else(|| DriverError::protocol(format!("{what} does not exist in the database")))
+    }
+
+    /// Whether the last statement of the batch was this command, as its tag has it with its final zero.
+    pub fn ended_with(&self, tag: &[u8]) -> bool {
+        let commands = Frames(self.bytes).filter(|frame| frame.kind == b'C');
+        commands.last().is_some_and(|frame| frame.body == tag)
     }
 
     /// Rows affected by the last statement of the batch.

@@ -39,15 +39,42 @@ fn all_pids() -> Vec<u32> {
         .collect()
 }
 
-/// A server's processes, named by their root.
+/// Servers that are measured together at most.
+const ROOTS_MAX: usize = 16;
+
+/// The processes of a server, named by their root, or of several servers that are measured as one.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessTree {
-    root: u32,
+    /// The first `count` are meant.
+    roots: [u32; ROOTS_MAX],
+    count: usize,
 }
 
 impl ProcessTree {
     pub fn new(root: u32) -> Option<ProcessTree> {
-        read_stat(root).map(|_| ProcessTree { root })
+        ProcessTree::of(&[root])
+    }
+
+    /// `None` if one of them is not there.
+    pub fn of(servers: &[u32]) -> Option<ProcessTree> {
+        let mut tree = ProcessTree {
+            roots: [0; ROOTS_MAX],
+            count: servers.len(),
+        };
+        tree.roots.get_mut(..servers.len())?.copy_from_slice(servers);
+        servers
+            .iter()
+            .all(|root| read_stat(*root).is_some())
+            .then_some(tree)
+    }
+
+    fn roots(&self) -> &[u32] {
+        &self.roots[..self.count]
+    }
+
+    fn all_there(&self, members: &[(u32, ProcessStat)]) -> bool {
+        let there = |root: &u32| members.iter().any(|(pid, _)| pid == root);
+        self.roots().iter().all(there)
     }
 
     fn members(&self) -> Vec<(u32, ProcessStat)> {
@@ -55,7 +82,7 @@ impl ProcessTree {
             .into_iter()
             .filter_map(|pid| Some((pid, read_stat(pid)?)))
             .collect();
-        let mut members = HashSet::from([self.root]);
+        let mut members: HashSet<u32> = self.roots().iter().copied().collect();
         loop {
             let found: Vec<u32> = stats
                 .iter()
@@ -76,22 +103,24 @@ impl ProcessTree {
     /// All its processes, the root first: whoever is signalled cannot start another of them any more.
     pub fn pids(&self) -> Vec<u32> {
         let mut pids: Vec<u32> = self.members().into_iter().map(|(pid, _)| pid).collect();
-        pids.sort_by_key(|pid| (*pid != self.root, *pid));
+        pids.sort_by_key(|pid| (!self.roots().contains(pid), *pid));
         pids
     }
 
     /// Seconds of processor time since the processes began; `None` once the root has gone, and the sum with it.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let members = self.members();
-        let alive = members.iter().any(|(pid, _)| *pid == self.root);
-        alive.then(|| members.iter().map(|(_, stat)| stat.ticks as f64).sum::<f64>() / TICKS_PER_SECOND)
+        self.all_there(&members)
+            .then(|| members.iter().map(|(_, stat)| stat.ticks as f64).sum::<f64>() / TICKS_PER_SECOND)
     }
 
     /// Everything about the tree in one pass; `None` once the root has gone. Cheap enough for every second: shared
     /// memory is taken as the largest that one process has touched, since dividing it exactly walks all page tables.
     pub fn usage(&self) -> Option<Usage> {
         let members = self.members();
-        members.iter().find(|(pid, _)| *pid == self.root)?;
+        if !self.all_there(&members) {
+            return None;
+        }
         let (mut cpu_s, mut private, mut shared, mut io_bytes) = (0.0, 0, 0, Some((0, 0)));
         for (pid, stat) in &members {
             cpu_s += stat.ticks as f64 / TICKS_PER_SECOND;

@@ -560,6 +560,25 @@ pub fn ladder(title: &str, x_name: &str, y_name: &str, lines: &[(String, Vec<(f6
     }
 }
 
+/// One bar for each name and series; a height that is not known is left out.
+pub fn bars(title: &str, unit: &str, names: &[&str], bars: &[(String, Vec<Option<f64>>)]) -> Chart {
+    let series: Vec<Value> = bars
+        .iter()
+        .map(|(name, values)| {
+            let data: Vec<Value> = values.iter().map(|value| json!(value.map(round))).collect();
+            json!({"type": "bar", "name": name, "data": data})
+        })
+        .collect();
+    let mut option = frame(unit, series);
+    option["xAxis"] = json!({"type": "category", "data": names, "axisLabel": {"rotate": 50, "interval": 0, "fontSize": 10},
+                             "splitLine": {"show": false}});
+    Chart {
+        title: title.into(),
+        note: String::new(),
+        option,
+    }
+}
+
 /// Ratios to a base with their intervals; the line at 1 is the base.
 pub fn whiskers(title: &str, note: &str, rows: &[(String, f64, f64, f64)]) -> Chart {
     let names: Vec<&String> = rows.iter().map(|(name, ..)| name).collect();

@@ -9,6 +9,7 @@ use crate::workload::condition::ConditionVerdict;
 use crate::workload::loader;
 use crate::workload::tpcc::input_audit::Verdict;
 use crate::workload::tpcc::ledger::LedgerVerdict;
+use crate::workload::tpcc::shards::decisions::Recovered;
 
 /// Lays out rows under a header; the first column is text, the others are numbers.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
@@ -267,6 +268,14 @@ pub fn load_lines(load: &loader::Report) -> String {
         out += &format!("note: {note}\n");
     }
     out
+}
+
+/// What was left prepared by somebody who did not finish it.
+pub fn recovered_line(recovered: Recovered) -> String {
+    format!(
+        "prepared and left behind: {} committed, {} rolled back",
+        recovered.committed, recovered.rolled_back
+    )
 }
 
 pub fn condition_line(verdict: &ConditionVerdict) -> String {

@@ -97,6 +97,26 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// A load of another server that came after this one.
+    pub fn add(&mut self, other: &Report) {
+        self.connections = self.connections.max(other.connections);
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.copy_s += other.copy_s;
+        self.rows_per_s = self.rows as f64 / self.copy_s;
+        self.mb_per_s = self.bytes as f64 / 1e6 / self.copy_s;
+        for ((_, seconds), (_, others)) in self.phases.iter_mut().zip(&other.phases) {
+            *seconds += others;
+        }
+        self.analyze_s += other.analyze_s;
+        self.resumed_units += other.resumed_units;
+        self.units += other.units;
+        self.reconnects += other.reconnects;
+        self.notes.extend(other.notes.iter().cloned());
+    }
+}
+
 /// What the server has of the data.
 pub enum State {
     Nothing,

@@ -7,9 +7,10 @@ use super::super::args::{ColdStartArgs, OutputArgs, OwnServerArgs, SeedsArgs};
 use super::super::default_driver_threads;
 use super::super::quiet::Quiet;
 use super::super::restart::{ColdStart, measure_cold_starts};
+use super::super::shards;
 use super::super::tpcc::summarize;
 use super::pairs::{self, FailOver};
-use super::plan::{Plan, Present, Systems};
+use super::plan::{Plan, Present, SHARDS, Systems};
 use crate::driver::Admin;
 use crate::measure::statistics::balanced_orders;
 use crate::measure::{RunOutcome, readback};
@@ -20,6 +21,8 @@ use crate::workload::ingest;
 use crate::workload::tpcc::mix::{MixMode, WRITING};
 use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 
+/// Below the directory of the report.
+const SHARDS_DATA: &str = "mote-shards-data";
 /// Rows of one INSERT in X8.
 pub const INGEST_ROWS: usize = 10;
 
@@ -59,6 +62,8 @@ pub struct Measurements {
     pub steps: Vec<Step>,
     pub cold_starts: Vec<ColdStart>,
     pub fail_overs: Vec<FailOver>,
+    /// Over one and more servers.
+    pub shards: Vec<shards::Step>,
     /// System, and why no standby took over from it.
     pub not_failed_over: Vec<(String, String)>,
     pub proofs: Vec<Proof>,
@@ -122,6 +127,9 @@ pub fn all(
         for system in &systems.present {
             ingest_step(plan, system, &mut measured, quiet);
         }
+    }
+    if plan.shard_connections > 0 {
+        scale_out(args, plan, embedded, &mut measured, quiet)?;
     }
     if !plan.cold_start_warehouses.is_empty() {
         let cold = ColdStartArgs {
@@ -272,6 +280,44 @@ fn windows(
         }
     }
     Ok(())
+}
+
+/// The same warehouses over more and more of mote's servers.
+fn scale_out(
+    args: &SeedsArgs,
+    plan: &Plan,
+    embedded: &dyn EmbeddedServer,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    let data = args.out.join(SHARDS_DATA);
+    for servers in SHARDS {
+        let fleet = shards::Fleet::start(servers, Some(&data), &[], embedded)?;
+        let settings = Settings {
+            check: true,
+            warehouses: plan.shard_warehouses(),
+            ..settings(
+                plan,
+                Ladder::Connections,
+                plan.shard_connections,
+                LoadMode::Always,
+            )
+        };
+        let step = fleet.measure(settings, &mut Quiet::new(true));
+        fleet.stop()?;
+        let step = step?;
+        quiet.say(&format!("  mote       over {servers} server(s)"));
+        let held = step.conditions.iter().filter(|verdict| verdict.pass).count();
+        measured.proofs.push(Proof {
+            says: format!(
+                "mote over {servers} server(s): {held} of {} conditions hold over all of them",
+                step.conditions.len()
+            ),
+            pass: held == step.conditions.len(),
+        });
+        measured.shards.push(step);
+    }
+    std::fs::remove_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))
 }
 
 pub(super) fn order_entry_step(

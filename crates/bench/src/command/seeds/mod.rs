@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `published` (their numbers, from one file), `plan` (systems, and sizes that fit the budget),
 //! `measure` (what is run: two ladders,
-//! ingest, cold starts), `pairs` (primary and standby), `sections` (what each experiment makes of it).
+//! ingest, several servers, cold starts), `pairs` (primary and standby), `sections` (what each experiment makes of it).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
 //! experiment that cannot run here keeps its place on the page and says why.
@@ -86,6 +86,7 @@ fn write(
         "sections": sections.iter().map(|section| section.json()).collect::<Vec<_>>(),
         "steps": measured.steps_json(),
         "fail_overs": measured.fail_overs,
+        "shards": measured.shards,
         "proofs": measured.proofs,
         "pass": pass,
     });

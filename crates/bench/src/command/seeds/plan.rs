@@ -19,6 +19,8 @@ use crate::server::EmbeddedServer;
 const LADDER: [usize; 6] = [32, 64, 128, 256, 512, 768];
 /// X10 and X11: those of the published table.
 const SIDE_BY_SIDE: [usize; 4] = [20, 50, 100, 200];
+/// X13: how many servers share the warehouses, step by step.
+pub const SHARDS: [usize; 3] = [1, 2, 4];
 /// Of the budget that goes into steps of ladders; loading, checking and the rest take what is left.
 const SHARE_OF_STEPS: f64 = 0.55;
 /// A warehouse with what it grows by, in memory, generously.
@@ -170,6 +172,8 @@ pub struct Plan {
     pub standby_connections: usize,
     /// Of the run in which a standby takes over (X5); 0 if it is not wanted.
     pub fail_over_connections: usize,
+    /// Of the runs over several servers (X13); 0 if they are not wanted.
+    pub shard_connections: usize,
     pub cold_start_warehouses: Vec<i32>,
     pub seed: u64,
 }
@@ -186,12 +190,13 @@ impl Plan {
         let ladder = keep(&LADDER, wants(&["X1", "X2", "X3", "X4", "X7"]));
         let side_by_side = keep(&SIDE_BY_SIDE, wants(&["X10", "X11"]));
         let (ingest, windows, standbys) = (wants(&["X8"]), wants(&["X12"]), wants(&["X9"]));
-        let fail_overs = wants(&["X5"]);
+        let (fail_overs, shards) = (wants(&["X5"]), wants(&["X13"]));
         let single = usize::from(ingest)
             + 2 * usize::from(windows)
             + 2 * usize::from(standbys)
             + usize::from(fail_overs);
-        let steps = (ladder.len() + side_by_side.len() + single) * systems;
+        let steps =
+            (ladder.len() + side_by_side.len() + single) * systems + SHARDS.len() * usize::from(shards);
         let step_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
         let processors = processors();
         let fitting = (available_memory() * 0.5 / WAREHOUSE_BYTES / systems as f64) as i32;
@@ -211,6 +216,7 @@ impl Plan {
             window_connections: if windows { 8 } else { 0 },
             standby_connections: if standbys { 32 } else { 0 },
             fail_over_connections: if fail_overs { 32 } else { 0 },
+            shard_connections: if shards { 16 } else { 0 },
             cold_start_warehouses: if wants(&["X6"]) {
                 vec![(warehouses / 4).max(1), (warehouses / 2).max(2)]
             } else {
@@ -223,6 +229,12 @@ impl Plan {
     /// The small working set of X12: an eighth of all warehouses.
     pub fn window_warehouses(&self) -> i32 {
         (self.warehouses / 8).max(1)
+    }
+
+    /// Of the database that several servers share: each has some.
+    pub fn shard_warehouses(&self) -> i32 {
+        let most = SHARDS.iter().max().copied().unwrap_or(1);
+        self.warehouses.max(most as i32)
     }
 
     pub fn wants(&self, name: &str) -> bool {

@@ -658,9 +658,63 @@ impl Maker<'_> {
     }
 
     fn x13(&self, section: &mut Section) {
-        section
-            .notes
-            .push("Not measured: the driver does not divide warehouses among several servers yet.".into());
+        if self.not_run(section, self.plan.shard_connections > 0) {
+            return;
+        }
+        let first = self.measured.shards.first().map(|step| &step.summary);
+        let p90 = |summary: &Summary| p90(summary, "NEW_ORDER");
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for step in &self.measured.shards {
+            let (own, own_p90) = (step.summary.first_kind_per_minute(), p90(&step.summary));
+            rows.push(vec![
+                format!("{} server(s), the driver coordinates", step.servers),
+                number(Some(own)),
+                number(ratio(Some(own), first.map(Summary::first_kind_per_minute))),
+                number(own_p90),
+                number(ratio(own_p90, first.and_then(p90))),
+                format!("{:.1}", step.distributed_percent()),
+            ]);
+        }
+        let mut engine = vec!["a distributed engine in front of them".to_string()];
+        engine.resize(6, "not built".to_string());
+        rows.push(engine);
+        let header = [
+            "mote over",
+            "NOPM",
+            "of one server",
+            "new-order p90, ms",
+            "of one server",
+            "in two phases, %",
+        ];
+        let title = format!(
+            "{} warehouses dealt out, {} terminals",
+            self.plan.shard_warehouses(),
+            self.plan.shard_connections
+        );
+        self.table(section, &title, &header, rows);
+        let points = |value: &dyn Fn(&Summary) -> f64| {
+            let each = self.measured.shards.iter();
+            let each = each.map(|step| (step.servers as f64, value(&step.summary)));
+            vec![("mote".to_string(), each.collect::<Vec<_>>())]
+        };
+        section.charts.push(charts::ladder(
+            "New orders per minute",
+            "servers",
+            "NOPM",
+            &points(&Summary::first_kind_per_minute),
+        ));
+        section.charts.push(charts::ladder(
+            "New order, 90th percentile",
+            "servers",
+            "ms",
+            &points(&|summary| p90(summary).unwrap_or(f64::NAN)),
+        ));
+        section.notes.push(format!(
+            "All servers share this machine's {} processors and its disk, which one server uses by itself: throughput cannot grow \
+             here, and what it loses is what two phases cost. `mote bench shards --target A --target B` runs over machines of \
+             their own. The published system has one compute node in front of its shards.",
+            self.plan.processors
+        ));
     }
 }
 

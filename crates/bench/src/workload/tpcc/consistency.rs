@@ -8,6 +8,25 @@ use crate::driver::Admin;
 pub use crate::workload::condition::ConditionVerdict;
 use crate::workload::condition::{Condition, check};
 
+/// The query of condition 10, for sums that are added up over several servers, and with its count around it.
+macro_rules! balances {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            "SELECT w, d, c, sum(v) FROM (\
+            SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance AS v FROM bmsql_customer \
+            UNION ALL SELECT h_c_w_id, h_c_d_id, h_c_id, h_amount FROM bmsql_history \
+            UNION ALL SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM bmsql_oorder \
+            JOIN bmsql_order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+            WHERE ol_delivery_d IS NOT NULL) AS u GROUP BY w, d, c HAVING sum(v) <> 0",
+            $after
+        )
+    };
+}
+
+/// Customers whose balance and history differ, and by how much.
+pub const BALANCES: &str = balances!("", "");
+
 pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 1,
@@ -81,12 +100,7 @@ pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 10,
         says: "C_BALANCE = sum(OL_AMOUNT delivered) - sum(H_AMOUNT) of the customer",
-        violations: "SELECT count(*) FROM (SELECT w, d, c FROM (\
-            SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance AS v FROM bmsql_customer \
-            UNION ALL SELECT h_c_w_id, h_c_d_id, h_c_id, h_amount FROM bmsql_history \
-            UNION ALL SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM bmsql_oorder \
-            JOIN bmsql_order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
-            WHERE ol_delivery_d IS NOT NULL) AS u GROUP BY w, d, c HAVING sum(v) <> 0) AS bad",
+        violations: balances!("SELECT count(*) FROM (", ") AS bad"),
     },
     // The clause states 2100 for the freshly loaded database; every delivery since then adds one order that is no
     // longer new, and counts itself in its customer's C_DELIVERY_CNT.

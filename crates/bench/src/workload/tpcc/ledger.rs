@@ -189,9 +189,12 @@ impl LedgerVerdict {
     }
 }
 
-/// Reads the run's orders from the database and compares them with the ledger.
-pub fn verify(ledger: &Ledger, admin: &mut Admin) -> DriverResult<LedgerVerdict> {
-    let orders = read_orders(ledger, admin)?;
+/// Reads the run's orders from the database, all its servers, and compares them with the ledger.
+pub fn verify(ledger: &Ledger, servers: &mut [Admin]) -> DriverResult<LedgerVerdict> {
+    let mut orders = HashMap::new();
+    for server in servers {
+        read_orders(ledger, server, &mut orders)?;
+    }
     Ok(compare(ledger, &orders))
 }
 
@@ -204,7 +207,11 @@ struct StoredOrder {
     amount_cents: i64,
 }
 
-fn read_orders(ledger: &Ledger, admin: &mut Admin) -> DriverResult<HashMap<OrderKey, StoredOrder>> {
+fn read_orders(
+    ledger: &Ledger,
+    admin: &mut Admin,
+    orders: &mut HashMap<OrderKey, StoredOrder>,
+) -> DriverResult<()> {
     let lowest = ledger.first_orders.values().min().copied().unwrap_or(1);
     let in_run = |key: &OrderKey| {
         ledger
@@ -212,7 +219,6 @@ fn read_orders(ledger: &Ledger, admin: &mut Admin) -> DriverResult<HashMap<Order
             .get(&(key.0, key.1))
             .is_none_or(|first| key.2 >= *first)
     };
-    let mut orders: HashMap<OrderKey, StoredOrder> = HashMap::new();
     let headers =
         format!("SELECT o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_id >= {lowest}");
     admin.query_each(&headers, |row, _| {
@@ -235,8 +241,7 @@ fn read_orders(ledger: &Ledger, admin: &mut Admin) -> DriverResult<HashMap<Order
             order.amount_cents = (parsed::<f64>(row.text()?)? * 100.0).round() as i64;
         }
         Ok(())
-    })?;
-    Ok(orders)
+    })
 }
 
 fn parsed<T: std::str::FromStr>(text: &str) -> DriverResult<T> {

@@ -6,12 +6,16 @@ use serde::Serialize;
 use super::random::NurandConstants;
 use super::rows::{Table, row_source};
 use super::schema;
+use super::shards::{Shard, decisions};
 use crate::driver::{Admin, DriverResult, Target};
 use crate::workload::loader::{self, Data, Phase, RowSource};
 
 pub struct LoadPlan<'a> {
     pub target: &'a Target,
+    /// Of the whole database.
     pub warehouses: i32,
+    /// Which part of it the server gets.
+    pub shard: Shard,
     pub connections: usize,
     pub seed: u64,
     /// Foreign keys as BenchmarkSQL has them.
@@ -30,10 +34,12 @@ pub struct LoadReport {
 }
 
 /// What a loaded database says about itself, in bmsql_config.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoadedDatabase {
+    /// On all servers together.
     pub warehouses: i32,
     pub load_c_last: i64,
+    pub shard: Shard,
 }
 
 /// The description of a complete load, or `None` where there is none.
@@ -55,6 +61,13 @@ pub fn inspect(admin: &mut Admin) -> DriverResult<Option<LoadedDatabase>> {
             (Some(warehouses), Some(load_c_last), Some(1)) => Some(LoadedDatabase {
                 warehouses: warehouses as i32,
                 load_c_last,
+                shard: match (value("shard"), value("shards")) {
+                    (Some(number), Some(of)) => Shard {
+                        number: number as usize,
+                        of: of as usize,
+                    },
+                    _ => Shard::WHOLE,
+                },
             }),
             _ => None,
         },
@@ -64,6 +77,8 @@ pub fn inspect(admin: &mut Admin) -> DriverResult<Option<LoadedDatabase>> {
 pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
     let database = Database {
         warehouses: plan.warehouses,
+        shard: plan.shard,
+        own: plan.shard.warehouses(plan.warehouses),
         seed: plan.seed,
         foreign_keys: plan.foreign_keys,
         constants: NurandConstants::for_load(&mut Prng::fork(plan.seed, 0)),
@@ -85,6 +100,9 @@ pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
 
 struct Database {
     warehouses: i32,
+    shard: Shard,
+    /// The shard's warehouses.
+    own: Vec<i32>,
     seed: u64,
     foreign_keys: bool,
     constants: NurandConstants,
@@ -96,10 +114,10 @@ impl Database {
         match unit.checked_sub(1) {
             None => (Table::Item, 0),
             Some(unit) => {
-                let warehouses = self.warehouses as usize;
+                let warehouses = self.own.len();
                 (
                     Table::PER_WAREHOUSE[unit / warehouses],
-                    (unit % warehouses) as i32 + 1,
+                    self.own[unit % warehouses],
                 )
             }
         }
@@ -113,24 +131,37 @@ impl Data for Database {
 
     fn description(&self) -> String {
         let keys = if self.foreign_keys { "with" } else { "without" };
-        format!(
+        let whole = format!(
             "{} warehouses, seed {}, {keys} foreign keys",
             self.warehouses, self.seed
-        )
+        );
+        match self.shard {
+            Shard::WHOLE => whole,
+            Shard { number, of } => format!("{whole}, shard {number} of {of}"),
+        }
     }
 
     fn tables(&self) -> &'static [&'static str] {
-        &schema::TABLES
+        match self.shard {
+            Shard::WHOLE => &schema::TABLES,
+            _ => &schema::SHARD_TABLES,
+        }
     }
 
     fn create(&self) -> Vec<String> {
         let mut statements: Vec<String> = schema::CREATE_TABLES.map(String::from).to_vec();
-        for (name, value) in [
+        let mut facts = vec![
             ("warehouses", self.warehouses as i64),
             ("nURandCLast", self.constants.c_last),
             ("nURandCC_ID", self.constants.c_id),
             ("nURandCI_ID", self.constants.ol_i_id),
-        ] {
+        ];
+        if !self.shard.is_whole() {
+            statements.push(decisions::CREATE.to_string());
+            facts.push(("shard", self.shard.number as i64));
+            facts.push(("shards", self.shard.of as i64));
+        }
+        for (name, value) in facts {
             statements.push(format!(
                 "INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('{name}', '{value}')"
             ));
@@ -139,7 +170,7 @@ impl Data for Database {
     }
 
     fn units(&self) -> usize {
-        1 + Table::PER_WAREHOUSE.len() * self.warehouses as usize
+        1 + Table::PER_WAREHOUSE.len() * self.own.len()
     }
 
     fn copy_statement(&self, unit: usize) -> String {
@@ -162,7 +193,12 @@ impl Data for Database {
         };
         let mut phases = vec![phase("keys", &schema::CREATE_KEYS)];
         if self.foreign_keys {
-            phases.push(phase("foreign keys", &schema::CREATE_FOREIGN_KEYS));
+            let crosses = |key: &&str| schema::CROSSING_KEYS.iter().any(|name| key.contains(name));
+            let kept = schema::CREATE_FOREIGN_KEYS.into_iter();
+            let kept: Vec<&str> = kept
+                .filter(|key| self.shard.is_whole() || !crosses(key))
+                .collect();
+            phases.push(phase("foreign keys", &kept));
         }
         phases
     }
@@ -178,17 +214,24 @@ mod tests {
 
     #[test]
     fn units_are_every_table_of_every_warehouse() {
-        let database = Database {
-            warehouses: 3,
-            seed: 1,
-            foreign_keys: true,
-            constants: NurandConstants::for_load(&mut Prng::new(1)),
-        };
-        let rows: u64 = (0..database.units())
-            .map(|unit| database.rows_expected(unit))
-            .sum();
-        let each: u64 = Table::PER_WAREHOUSE.iter().map(|table| table.rows()).sum();
-        assert_eq!(rows, Table::Item.rows() + 3 * each);
-        assert!(database.rows_expected(0) == Table::Item.rows());
+        for shard in [Shard::WHOLE, Shard { number: 1, of: 2 }] {
+            let own = shard.warehouses(3);
+            let database = Database {
+                warehouses: 3,
+                shard,
+                own: own.clone(),
+                seed: 1,
+                foreign_keys: true,
+                constants: NurandConstants::for_load(&mut Prng::new(1)),
+            };
+            let rows: u64 = (0..database.units())
+                .map(|unit| database.rows_expected(unit))
+                .sum();
+            let each: u64 = Table::PER_WAREHOUSE.iter().map(|table| table.rows()).sum();
+            assert_eq!(rows, Table::Item.rows() + own.len() as u64 * each);
+            assert!(database.rows_expected(0) == Table::Item.rows());
+            let keys = &database.phases()[1].statements;
+            assert_eq!(keys.len(), if shard.is_whole() { 10 } else { 8 });
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! BenchmarkSQL's schema: bare tables first, keys, indexes and foreign keys after the load.
 
+use super::shards::decisions;
+
 /// Rows of ITEM, whatever the number of warehouses.
 pub const ITEMS: i32 = 100_000;
 pub const DISTRICTS: i32 = 10;
@@ -21,6 +23,24 @@ pub const TABLES: [&str; 10] = [
     "bmsql_item",
     "bmsql_config",
 ];
+
+/// Those of a server that has a part of the database.
+pub const SHARD_TABLES: [&str; 11] = [
+    "bmsql_order_line",
+    "bmsql_new_order",
+    "bmsql_history",
+    "bmsql_oorder",
+    "bmsql_stock",
+    "bmsql_customer",
+    "bmsql_district",
+    "bmsql_warehouse",
+    "bmsql_item",
+    "bmsql_config",
+    decisions::TABLE,
+];
+
+/// Foreign keys whose two sides may lie on different servers.
+pub const CROSSING_KEYS: [&str; 2] = ["h_customer_fkey", "ol_stock_fkey"];
 
 /// CREATE TABLE statements, without keys.
 pub const CREATE_TABLES: [&str; 10] = [

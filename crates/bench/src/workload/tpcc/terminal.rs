@@ -19,6 +19,8 @@ use super::input::{DeliveryInput, Input, Source};
 use super::input_audit::InputAudit;
 use super::ledger::{LedgerWriter, OrderFacts};
 use super::mix::{Kind, Mix, think_s};
+use super::shards::Counts;
+use super::shards::branches::Branches;
 use super::transactions::delivery::Delivered;
 use super::transactions::new_order::OrderProgress;
 use super::transactions::{
@@ -46,6 +48,8 @@ pub struct Shared {
     pub ledger: Option<LedgerWriter>,
     pub delivery_results: Option<DeliveryResults>,
     pub audit: Mutex<InputAudit>,
+    /// What terminals did on several servers.
+    pub counts: Mutex<Counts>,
 }
 
 /// Deliveries that wait for a background worker, with the time at which they were queued.
@@ -55,7 +59,10 @@ pub type DeliveryQueue = Rc<RefCell<VecDeque<(u64, DeliveryInput)>>>;
 pub struct Runner {
     pub context: ThreadContext,
     pub shared: Arc<Shared>,
-    pub pool: Rc<Pool>,
+    /// By server.
+    pub pools: Rc<[Pool]>,
+    /// Where there are several.
+    pub branches: Option<Branches>,
     pub scratch: Scratch,
     /// What the last new order found out.
     pub progress: OrderProgress,
@@ -122,13 +129,17 @@ impl Runner {
         }
     }
 
-    /// One attempt on a session of the pool. Leaves no transaction open.
+    /// One attempt on a session of the pool, or one of each server that it needs. Leaves no transaction open.
     fn attempt(&mut self, input: &Input, traffic: &mut Traffic, wait: &Wait<'_>) -> DriverResult<Outcome> {
-        let mut session = self.pool.acquire(wait)?;
+        let mut session = match &mut self.branches {
+            None => self.pools[0].acquire(wait)?,
+            Some(branches) => branches.acquire(input, wait)?,
+        };
         let before = session.traffic;
         self.progress = OrderProgress::default();
         let mut client = Client {
             session: &mut session,
+            branches: self.branches.as_mut(),
             wait,
             scratch: &mut self.scratch,
         };
@@ -149,7 +160,15 @@ impl Runner {
             }
         }
         traffic.add(session.traffic.since(before));
-        self.pool.release(session, wait);
+        match &mut self.branches {
+            None => self.pools[0].release(session, wait),
+            Some(branches) => {
+                branches.home_pool().release(session, wait);
+                branches.settle(&self.context.timeline, traffic, wait);
+                branches.counts.committed +=
+                    matches!(result, Ok(outcome) if outcome != Outcome::RolledBack) as u64;
+            }
+        }
         result
     }
 }
@@ -241,11 +260,17 @@ impl Terminal {
             .lock()
             .expect("no panic while held")
             .merge(&self.runner.audit);
+        if let Some(branches) = &self.runner.branches {
+            let mut counts = self.runner.shared.counts.lock().expect("no panic while held");
+            counts.add(branches.counts);
+        }
     }
 
     fn connect(&mut self, wait: &Wait<'_>) -> Result<(), DriverError> {
-        let session = self.runner.pool.acquire(wait)?;
-        self.runner.pool.release(session, wait);
+        for pool in self.runner.pools.iter() {
+            let session = pool.acquire(wait)?;
+            pool.release(session, wait);
+        }
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::input::CustomerKey;
+use super::shards::branches::Branches;
 use super::statements as st;
 use crate::driver::statement::BindWriter;
 use crate::driver::{DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
@@ -67,6 +68,8 @@ impl Outcome {
 /// One session while one terminal uses it.
 pub struct Client<'a, 'w> {
     pub session: &'a mut Session,
+    /// The transaction's other servers, where the database lies on several.
+    pub branches: Option<&'a mut Branches>,
     pub wait: &'a Wait<'w>,
     pub scratch: &'a mut Scratch,
 }
@@ -86,6 +89,49 @@ impl Client<'_, '_> {
 
     fn flush(&mut self) -> DriverResult<Reply<'_>> {
         self.session.round_trip(self.wait)
+    }
+
+    /// The session of the server that has a warehouse.
+    fn session_of(&mut self, warehouse: i32) -> &mut Session {
+        let other = self
+            .branches
+            .as_mut()
+            .and_then(|branches| branches.session(warehouse));
+        other.unwrap_or(self.session)
+    }
+
+    /// Queues a statement where the warehouse is.
+    fn queue_at(
+        &mut self,
+        warehouse: i32,
+        id: StatementId,
+        values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>,
+    ) {
+        self.session_of(warehouse).send(id, values);
+    }
+
+    /// One statement, one round trip, where the warehouse is.
+    fn run_at(
+        &mut self,
+        warehouse: i32,
+        id: StatementId,
+        values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>,
+    ) -> DriverResult<Reply<'_>> {
+        let wait = self.wait;
+        let session = self.session_of(warehouse);
+        session.send(id, values);
+        session.round_trip(wait)
+    }
+
+    /// Sends what [`Client::queue_at`] has queued; its answers are not looked at.
+    fn flush_everywhere(&mut self) -> DriverResult<()> {
+        if let Some(branches) = &mut self.branches {
+            branches.flush(self.wait)?;
+        }
+        match self.session.has_output() {
+            true => self.flush().map(|_| ()),
+            false => Ok(()),
+        }
     }
 
     /// One statement, one round trip.
@@ -109,12 +155,17 @@ impl Client<'_, '_> {
     }
 
     fn commit(&mut self) -> DriverResult<()> {
+        if let Some(branches) = &mut self.branches
+            && branches.is_distributed()
+        {
+            return branches.commit(self.session, self.wait);
+        }
         let reply = self.run(st::COMMIT, |none| none)?;
         // COMMIT of a failed block answers ROLLBACK without an error: that would be an order lost in silence.
         // Before it stand the answers of what was queued with it.
-        match reply.frames().filter(|frame| frame.kind == b'C').last() {
-            Some(frame) if frame.body == b"COMMIT\0" => Ok(()),
-            _ => Err(DriverError::protocol("COMMIT was not answered by COMMIT")),
+        match reply.ended_with(b"COMMIT\0") {
+            true => Ok(()),
+            false => Err(DriverError::protocol("COMMIT was not answered by COMMIT")),
         }
     }
 
@@ -139,7 +190,7 @@ impl Client<'_, '_> {
         if first {
             self.queue(st::BEGIN, |none| none);
         }
-        let reply = self.run(st::CUSTOMERS_BY_NAME, |v| {
+        let reply = self.run_at(warehouse, st::CUSTOMERS_BY_NAME, |v| {
             v.int(warehouse).int(district).text(name.as_str())
         })?;
         middle(reply, name.as_str())

@@ -137,7 +137,7 @@ fn price_lines(
             return Ok((number, priced));
         };
         let item = ItemFacts::of(item)?;
-        let reply = client.run(st::NEW_ORDER_STOCK, |v| {
+        let reply = client.run_at(line.supply_warehouse, st::NEW_ORDER_STOCK, |v| {
             v.int(line.supply_warehouse).int(line.item)
         })?;
         price_line(
@@ -202,7 +202,7 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
     text.windows(wanted.len()).any(|part| part == wanted)
 }
 
-/// Updates all stock rows in one round trip and inserts all lines in another.
+/// Updates all stock rows in one round trip to each server that has some, and inserts all lines in another.
 fn write_lines(
     client: &mut Client<'_, '_>,
     input: &NewOrderInput,
@@ -210,7 +210,7 @@ fn write_lines(
     priced: &[PricedLine],
 ) -> DriverResult<()> {
     queue_stock(client, input, priced);
-    client.flush()?;
+    client.flush_everywhere()?;
     queue_lines(client, input, order, priced)?;
     client.flush()?;
     Ok(())
@@ -219,7 +219,7 @@ fn write_lines(
 pub(super) fn queue_stock(client: &mut Client<'_, '_>, input: &NewOrderInput, priced: &[PricedLine]) {
     for (line, priced) in input.lines().iter().zip(priced) {
         let remote = (line.supply_warehouse != input.warehouse) as i32;
-        client.queue(st::NEW_ORDER_UPDATE_STOCK, |v| {
+        client.queue_at(line.supply_warehouse, st::NEW_ORDER_UPDATE_STOCK, |v| {
             let v = v.int(priced.stock_after).int(line.quantity).int(remote);
             v.int(line.supply_warehouse).int(line.item)
         });

@@ -32,7 +32,9 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
 
     let c = client.customer_id(customer_w, customer_d, &input.customer, false)?;
     let mut row = client
-        .run(st::PAYMENT_CUSTOMER, |v| v.int(customer_w).int(customer_d).int(c))?
+        .run_at(customer_w, st::PAYMENT_CUSTOMER, |v| {
+            v.int(customer_w).int(customer_d).int(c)
+        })?
         .row("the customer")?;
     row.skip(10)?;
     let bad_credit = row.text()?.trim_end() == "BC";
@@ -40,14 +42,14 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
     data.clear();
     if bad_credit {
         let mut row = client
-            .run(st::PAYMENT_CUSTOMER_DATA, |v| {
+            .run_at(customer_w, st::PAYMENT_CUSTOMER_DATA, |v| {
                 v.int(customer_w).int(customer_d).int(c)
             })?
             .row("the customer")?;
         prepend_payment(&mut data, input, c, row.text()?);
     }
     queue_customer_update(client, input, c, &data);
-    client.flush()?;
+    client.flush_everywhere()?;
     client.scratch.more_text = data;
     let stamp = Stamp::now();
     client.run(st::PAYMENT_INSERT_HISTORY, |v| {
@@ -69,10 +71,10 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
 pub(super) fn queue_customer_update(client: &mut Client<'_, '_>, input: &PaymentInput, c: i32, data: &str) {
     let (w, d, amount) = (input.customer_warehouse, input.customer_district, input.amount);
     match data {
-        "" => client.queue(st::PAYMENT_UPDATE_CUSTOMER, |v| {
+        "" => client.queue_at(w, st::PAYMENT_UPDATE_CUSTOMER, |v| {
             v.float(amount).float(amount).int(w).int(d).int(c)
         }),
-        data => client.queue(st::PAYMENT_UPDATE_CUSTOMER_DATA, |v| {
+        data => client.queue_at(w, st::PAYMENT_UPDATE_CUSTOMER_DATA, |v| {
             v.float(amount).float(amount).text(data).int(w).int(d).int(c)
         }),
     }
