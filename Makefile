@@ -13,7 +13,9 @@ BUDGET ?= 40m
 SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build check test bench bench-compare seeds mariadb conformance-isolation conformance-regress sim ledger fuzz miri lint clean
+SUITE ?=
+
+.PHONY: help build check test bench bench-compare seeds mariadb conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +51,9 @@ conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes doc
 conformance-regress: build ## PostgreSQL's regression suite beside a live PostgreSQL 15; docs/conformance-regress.md: ACCEPT=1
 	@suite=$$(scripts/postgres15_source.sh regress) && $(CARGO) run --quiet -p mote-conformance -- regress --suite "$$suite" \
 		--report docs/conformance-regress.md $(if $(ACCEPT),--accept)
+
+clients: build ## the suites of PostgreSQL's clients beside a live PostgreSQL 15; writes docs/clients.md: SUITE=asyncpg
+	@python3 clients/run.py $(SUITE)
 
 sim: ## the simulator on all cores: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS) --jobs 0

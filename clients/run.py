@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Third-party client suites, unmodified, on PostgreSQL 15 and on mote: `make clients`, `make clients SUITE=asyncpg`.
+
+A folder beside this file is a suite (docs/design/0038-clients.md): `suite.toml` says what it is and which version,
+`prepare.sh DIRECTORY` fetches it once, `run.sh DIRECTORY REPORT` runs it on the server that PGHOST, PGPORT, PGUSER and
+PGDATABASE name, and `known.txt` gives the reasons of differences. This program runs suites, compares what they report,
+and writes docs/clients.md. It fails when a difference has no reason, and when a reason has no difference.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as xml
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from servers import Mote, Postgres
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+WORK = ROOT / "target" / "clients"
+PAGE = ROOT / "docs" / "clients.md"
+# Outcomes of a test. "missing": it was not reported, because the program that runs it ended first.
+PASS, FAIL, SKIP, MISSING = "pass", "fail", "skip", "missing"
+
+
+class Suite:
+    def __init__(self, folder):
+        self.folder = folder
+        self.name = folder.name
+        self.about = tomllib.loads((folder / "suite.toml").read_text())
+        self.directory = WORK / self.name / self.about["version"]
+        self.reasons, self.known = read_known(folder / "known.txt")
+
+    def reason(self, name):
+        """The key of the first reason that known.txt gives for a test, or None."""
+        return next((reason for pattern, reason in self.known if fits(name, pattern)), None)
+
+    def prepare(self):
+        """Fetches the suite; the mark is written last, so that an interrupted fetch is begun again."""
+        mark = self.directory / "prepared"
+        if mark.exists():
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["bash", self.folder / "prepare.sh", self.directory], check=True)
+        mark.touch()
+
+    def run(self, server):
+        """Runs the suite in a database of its own; returns the outcome of each test by name."""
+        report = self.directory / f"{server.name}.report"
+        report.unlink(missing_ok=True)
+        database = "clients_" + self.name
+        for statement in (f"drop database if exists {database}", f"create database {database}"):
+            psql(server, "postgres", statement)
+        for statement in self.about.get("setup", []):
+            psql(server, database, statement, must=False)
+        environment = os.environ | {
+            "PGHOST": server.host,
+            "PGPORT": str(server.port),
+            "PGUSER": "postgres",
+            "PGDATABASE": database,
+        }
+        with open(self.directory / f"{server.name}.log", "w") as log:
+            # A suite's own exit status says that a test failed, which the report says too.
+            subprocess.run(
+                ["bash", self.folder / "run.sh", self.directory, report],
+                env=environment, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                timeout=self.about.get("timeout", 3600), check=False,
+            )
+        if not report.exists():
+            sys.exit(f"clients: {self.name} on {server.name} left no report: see {log.name}")
+        return READERS[self.about["report"]](report)
+
+
+def psql(server, database, statement, must=True):
+    command = ["psql", "-qX", "-h", server.host, "-p", str(server.port), "-U", "postgres", "-d", database]
+    done = subprocess.run(command + ["-v", "ON_ERROR_STOP=1", "-c", statement], capture_output=True, text=True)
+    if done.returncode != 0:
+        complaint = f"clients: {statement} on {server.name}: {done.stderr.strip()}"
+        if must:
+            sys.exit(complaint)
+        print(complaint, file=sys.stderr)
+
+
+def read_junit(report):
+    """JUnit's XML, which pytest and Maven's surefire write."""
+    outcomes = {}
+    for case in xml.parse(report).getroot().iter("testcase"):
+        tags = {child.tag for child in case}
+        outcome = FAIL if tags & {"failure", "error"} else SKIP if "skipped" in tags else PASS
+        note(outcomes, f"{case.get('classname')}::{case.get('name')}", outcome)
+    return outcomes
+
+
+def read_go(report):
+    """The events that `go test -json` writes, one a line."""
+    outcomes = {}
+    for line in report.read_text().splitlines():
+        if not line.startswith("{"):
+            continue
+        event = json.loads(line)
+        if "Test" in event and event["Action"] in (PASS, FAIL, SKIP):
+            note(outcomes, f"{event['Package']}::{event['Test']}", event["Action"])
+    return outcomes
+
+
+def read_lines(report):
+    """`outcome name` lines, from an application of our own."""
+    outcomes = {}
+    for line in report.read_text().splitlines():
+        outcome, name = line.split(" ", 1)
+        note(outcomes, name, outcome)
+    return outcomes
+
+
+def note(outcomes, name, outcome):
+    """A name that is reported twice (a test and its clean-up) has passed when both have."""
+    # Addresses and spaces would make a name differ from run to run, and break its line in known.txt.
+    name = re.sub(r"0x[0-9a-f]{6,}", "0x", name).replace(" ", "_")
+    outcomes[name] = FAIL if FAIL in (outcomes.get(name), outcome) else outcome
+
+
+READERS = {"junit": read_junit, "go": read_go, "lines": read_lines}
+
+
+def read_known(path):
+    """`reason: explanation` lines, then `reason pattern` lines; returns the explanations, and (pattern, reason) pairs."""
+    reasons, known = {}, []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        if not line or line.startswith("#"):
+            continue
+        first, rest = line.split(" ", 1)
+        if first.endswith(":"):
+            reasons[first[:-1]] = rest
+        elif first in reasons:
+            known.append((rest, first))
+        else:
+            sys.exit(f"{path}: no explanation of {first}")
+    return reasons, known
+
+
+def fits(name, pattern):
+    """Whether a name fits a pattern in which only * is special: parameters of tests stand in brackets."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def compare(suite, expected, actual):
+    passing = [name for name, outcome in expected.items() if outcome == PASS]
+    differences = {name: actual.get(name, MISSING) for name in passing if actual.get(name) != PASS}
+    result = {
+        "version": suite.about["version"],
+        "tests": len(expected),
+        "postgres": len(passing),
+        "mote": len(passing) - len(differences),
+        "differences": differences,
+    }
+    unexplained = sorted(name for name in differences if suite.reason(name) is None)
+    stale = [pattern for pattern, _ in suite.known if not any(fits(name, pattern) for name in differences)]
+    for name in unexplained:
+        print(f"{suite.name}: {differences[name]}, no reason given: {name}")
+    for pattern in stale:
+        print(f"{suite.name}: known.txt names no difference: {pattern}")
+    return result, not unexplained and not stale
+
+
+def page(suites, results, servers):
+    """The page: one table of all suites, then each suite's differences by reason."""
+    lines = [
+        "# Client suites on mote",
+        "",
+        "Written by `make clients`: suites of clients, unmodified and at fixed versions, run on PostgreSQL 15 and on mote. Counted is",
+        "what passes on PostgreSQL; the reasons of differences stand in `clients/SUITE/known.txt`.",
+        "",
+        *(f"- {label}: {version}" for label, version in servers.items()),
+        "",
+        "| suite | version | tests | pass on PostgreSQL 15 | of these on mote | |",
+        "|---|---|---|---|---|---|",
+    ]
+    shown = [suite for suite in suites if suite.name in results]
+    for suite in shown:
+        r = results[suite.name]
+        share = 100 * r["mote"] / r["postgres"] if r["postgres"] else 0
+        # Rounded down: 100 % is said only of all.
+        percent = f"{int(share * 10) / 10:.1f} %"
+        lines.append(f"| [{suite.name}](#{suite.name}) | {r['version']} | {r['tests']} | {r['postgres']} | {r['mote']} | {percent} |")
+    for suite in shown:
+        lines += ["", f"## {suite.name}", "", suite.about["title"], ""]
+        lines += differences_of(suite, results[suite.name]["differences"])
+    return "\n".join(lines) + "\n"
+
+
+def differences_of(suite, differences):
+    if not differences:
+        return ["No differences."]
+    by_reason = {}
+    for name in sorted(differences):
+        by_reason.setdefault(suite.reason(name), []).append(name)
+    lines = ["| reason | tests | |", "|---|---|---|"]
+    for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        explanation = suite.reasons.get(reason, "not explained")
+        lines.append(f"| {reason or '-'} | {len(names)} | {explanation} |")
+    lines += ["", *(f"- `{name}` ({differences[name]}): {suite.reason(name)}" for name in sorted(differences))]
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("suites", nargs="*", help="folders beside this program; all without one")
+    parser.add_argument("--mote", type=Path, default=ROOT / "target" / "release" / "mote", help="the binary")
+    parser.add_argument("--list", action="store_true", help="names the suites and ends")
+    arguments = parser.parse_args()
+    every = [Suite(toml.parent) for toml in sorted(HERE.glob("*/suite.toml"))]
+    names = [suite.name for suite in every]
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    unknown = [name for name in arguments.suites if name not in names]
+    if unknown:
+        sys.exit(f"clients: no suite {', '.join(unknown)}; there are {', '.join(names)}")
+    chosen = [suite for suite in every if not arguments.suites or suite.name in arguments.suites]
+
+    # Results of suites that do not run now are kept, so that the page shows all of them.
+    WORK.mkdir(parents=True, exist_ok=True)
+    kept = WORK / "results.json"
+    results = json.loads(kept.read_text()) if kept.exists() else {}
+    good = True
+    with Postgres(WORK / "postgres") as postgres, Mote(arguments.mote, WORK / "mote") as mote:
+        for suite in chosen:
+            suite.prepare()
+            expected, actual = suite.run(postgres), suite.run(mote)
+            results[suite.name], agrees = compare(suite, expected, actual)
+            good &= agrees
+            r = results[suite.name]
+            print(f"{suite.name} {r['version']}: {r['postgres']} of {r['tests']} pass on PostgreSQL, {r['mote']} of these on mote")
+            kept.write_text(json.dumps(results, indent=1))
+        versions = {"reference": postgres.version(), "server": mote.version()}
+    PAGE.write_text(page(every, results, versions))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
