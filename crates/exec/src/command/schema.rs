@@ -341,6 +341,14 @@ pub(super) fn warning(code: mote_common::SqlState, message: String, context: &mu
     }
 }
 
+/// A DEBUG message, for a client that wants to hear so much.
+pub(super) fn debug(message: String, context: &mut StatementContext<'_>) {
+    if context.session.settings.effective.client_min_messages <= Severity::Debug {
+        let debug = SqlError::new(state::SUCCESSFUL_COMPLETION, message);
+        context.host.notice(debug.severity(Severity::Debug));
+    }
+}
+
 /// Whether the current user owns the database that the session is connected to.
 pub(super) fn owns_database(context: &StatementContext<'_>) -> bool {
     let catalog = context.session.catalog.current();

@@ -105,12 +105,27 @@ pub(super) fn create_owned(
         }
     };
     schema::reserve_name(schema_oid, &name, context)?;
+    tell_of_owned(&name, table, column, context);
     let mut relation = make(schema_oid, &name, table.owner, &options, ty.oid, context)?;
     if let Some(sequence) = &mut relation.sequence {
         sequence.owned_by = Some((table.oid, position));
     }
     write::put(StoredObject::Relation(relation.clone()), context)?;
     Ok(relation)
+}
+
+/// Clients that ask for DEBUG messages read here what the sequence of a serial column is called.
+fn tell_of_owned(name: &str, table: &StoredRelation, column: &str, context: &mut StatementContext<'_>) {
+    // A new table gets its columns before the catalog gets the table.
+    let statement = match context.session.catalog.current().relation(Oid(table.oid)) {
+        Some(_) => "ALTER TABLE",
+        None => "CREATE TABLE",
+    };
+    let message = format!(
+        "{statement} will create implicit sequence \"{name}\" for serial column \"{}.{column}\"",
+        table.name
+    );
+    schema::debug(message, context);
 }
 
 pub(super) fn alter(alter: &AlterSequence, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
