@@ -7,7 +7,6 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::format::array::DIMENSIONS_MAX;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::coerce::spelled_out;
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
@@ -417,64 +416,6 @@ impl Binder<'_> {
             fields: bound,
             names: Vec::new(),
             ty: ColumnType::RECORD,
-        })
-    }
-
-    fn array(
-        &mut self,
-        elements: &[ast::Expr],
-        wanted: Option<ColumnType>,
-        location: Location,
-    ) -> SqlResult<Expr> {
-        let nested = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Array(_));
-        let multidimensional = !elements.is_empty() && elements.iter().all(nested);
-        let mut bound = Vec::with_capacity(elements.len());
-        for element in elements {
-            let expr = match (&element.kind, multidimensional) {
-                (ExprKind::Array(inner), true) => self.array(inner, wanted, element.location)?,
-                _ => self.expression(element)?,
-            };
-            bound.push((expr, element.location));
-        }
-        let (elements, ty) = match wanted {
-            Some(element) if !multidimensional => {
-                let mut converted = Vec::with_capacity(bound.len());
-                for (expr, location) in bound {
-                    converted.push(self.coerce_explicit(expr, element, location)?);
-                }
-                (converted, element)
-            }
-            _ if bound.is_empty() => {
-                return Err(self
-                    .error(
-                        state::INDETERMINATE_DATATYPE,
-                        location,
-                        "cannot determine type of empty array",
-                    )
-                    .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
-            }
-            _ => self.unify(bound, "ARRAY")?,
-        };
-        // An array does not keep the length of its elements.
-        let elements: Vec<Expr> = elements
-            .into_iter()
-            .map(|element| spelled_out(element, location))
-            .collect();
-        if multidimensional || ty.is_array() && ty.oid != oid::INT2VECTOR && ty.oid != oid::OIDVECTOR {
-            return Ok(Expr::Array {
-                elements,
-                ty,
-                multidimensional: true,
-            });
-        }
-        let Some(array) = ty.array_of() else {
-            let message = format!("could not find array type for data type {}", type_label(ty.oid));
-            return Err(self.error(state::UNDEFINED_OBJECT, location, message));
-        };
-        Ok(Expr::Array {
-            elements,
-            ty: array,
-            multidimensional: false,
         })
     }
 

@@ -34,6 +34,7 @@ use mote_grammar::ast::{Location, Name};
 pub mod query;
 mod record;
 
+mod array;
 mod call;
 mod coerce;
 mod compare;

@@ -1,0 +1,20 @@
+-- ARRAY[..] under a cast: one element that is an array makes all of them arrays, strings too.
+select array['{1,2}', array[3,4]]::int[];
+select array[array[1,2], '{NULL,NULL}']::int[];
+select array['{NULL,NULL}', array[1,null]]::int[];
+select array['{{1,2}}', array[array[3,4]]]::int[];
+select array['{1,2}'::int[], '{3,4}']::int[];
+select array['{1.25,2}', array[3,4.75]]::numeric(3,1)[];
+select array[array[1.25, '7'], '{2,3}']::numeric(3,1)[];
+select array['{1,2}', '{3,4}']::int[];
+select array['{1}', array[2,3]]::int[];
+select array[array[1,2], 3]::int[];
+select array['{a,b}', array['c', null]]::text[];
+select array['{1,2}', array[3,4]];
+select array[array[1,2], '{3,4}'];
+select array[array[]::int[], '{}']::int[];
+select array[array[array[]]]::int[];
+select array[array[1], null]::int[];
+select array['1 2'::int2vector, '3']::int2vector[];
+select array[]::int[], array['1', 2]::int[], array['1', null]::text[];
+select pg_typeof(array['{1}', array['2']]::int8[]), array_dims(array['{1}', array['2']]::int8[]);
