@@ -165,7 +165,7 @@ fn functions() {
     .good();
     value(
         &server,
-        "select count(pg_create_physical_replication_slot('s' || g)) from generate_series(1, 62) g",
+        "select count(*) from generate_series(1, 62) g, lateral pg_create_physical_replication_slot(('s' || g)::name)",
     );
     let said = psql_strict(&server, "select pg_create_physical_replication_slot('more')").bad();
     assert!(said.contains("all replication slots are in use"), "{said}");
