@@ -137,10 +137,6 @@ fn a_follower_reads_and_does_not_write() {
             "cannot execute LOCK TABLE during recovery",
         ),
         (
-            "set transaction_read_only = off",
-            "cannot set transaction read-write mode during recovery",
-        ),
-        (
             "grant select on t to public",
             "cannot execute GRANT in a read-only transaction",
         ),
