@@ -39,6 +39,7 @@ mod rewrite;
 mod scan;
 mod select;
 mod sublink;
+mod volatile;
 
 /// A column of a row under construction.
 pub(super) type Slot = (u16, u16);
@@ -70,6 +71,8 @@ pub(super) struct Planner<'a> {
     subquery_reads: Vec<Vec<u16>>,
     subplans: Vec<Node>,
     ctes: Vec<BoundCte>,
+    /// Is one of the statement's WITH queries volatile?
+    volatile_with: bool,
     /// Numbers of WITH queries in the plan, by their number in the statement.
     cte_numbers: Vec<Option<u16>>,
     cte_plans: Vec<CtePlan>,
@@ -107,6 +110,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         subqueries,
         subplans: Vec::new(),
         ctes,
+        volatile_with: false,
         cte_plans: Vec::new(),
         next_parameter: 0,
         folder,
@@ -117,6 +121,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         constants_matter: Cell::new(false),
     };
     planner.note_subquery_reads();
+    planner.note_volatile_with();
     planner.with_queries()?;
     let (root, command, output, returns_rows, rows) = match statement {
         BoundStatement::Query(query) => {
@@ -353,15 +358,6 @@ impl Planner<'_> {
         // Its readers read that, too.
         self.note_subquery_reads();
         Ok(())
-    }
-
-    fn is_volatile(&mut self, query: &mut BoundQuery) -> bool {
-        let mut volatile = false;
-        let (items, subqueries) = (&mut self.items, &mut self.subqueries);
-        mote_sql::bind::query::visit_deep(query, items, subqueries, &mut |expr| {
-            volatile |= expr.is_volatile()
-        });
-        volatile
     }
 
     /// The one reference to a WITH query becomes a derived table.

@@ -12,7 +12,7 @@ use mote_types::{ColumnType, Datum};
 use super::Planner;
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
-    SelectBody, visit_deep,
+    SelectBody, collect_subplans, visit_deep,
 };
 use mote_sql::bind::{conjuncts, items_of};
 use mote_sql::builtin::operator::{Comparison, comparison_of, exact_operator};
@@ -64,7 +64,9 @@ impl Planner<'_> {
         while position < body.from.len() {
             let mut candidates = Vec::new();
             inner_items(&body.from[position], &mut candidates);
-            let movable = candidates.into_iter().find(|item| self.is_movable(*item));
+            let movable = candidates
+                .into_iter()
+                .find(|item| self.is_movable(*item) && self.subplans_move(*item, query, body));
             let Some(item) = movable else {
                 position += 1;
                 continue;
@@ -111,20 +113,68 @@ impl Planner<'_> {
 
     /// Applies a substitution to everything of this level, derived tables and sub-queries included.
     fn substitute(&mut self, query: &mut BoundQuery, body: &mut SelectBody, substitute: &dyn Fn(&mut Expr)) {
+        self.visit_level(query, body, &mut |expr| substitute(expr));
+        self.note_subquery_reads();
+    }
+
+    /// Visits what [`visit_deep`] visits, while the query's body is out of it.
+    fn visit_level(
+        &mut self,
+        query: &mut BoundQuery,
+        body: &mut SelectBody,
+        visit: &mut dyn FnMut(&mut Expr),
+    ) {
         let placeholder = QueryBody::Values {
             item: 0,
             rows: Vec::new(),
         };
         let outer = std::mem::replace(&mut query.body, placeholder);
         query.body = QueryBody::Select(Box::new(std::mem::take(body)));
-        visit_deep(query, &mut self.items, &mut self.subqueries, &mut |expr| {
-            substitute(expr)
-        });
-        let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) else {
-            return;
+        visit_deep(query, &mut self.items, &mut self.subqueries, visit);
+        if let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) {
+            *body = *inner;
+        }
+    }
+
+    /// Sub-queries in targets of a derived table move with it when each is read once, by a target: then they run for the
+    /// rows that this level keeps, not for all rows of the derived table. A second reader would run them again, and a
+    /// condition would run them for more rows than the derived table has.
+    fn subplans_move(&mut self, item: u16, query: &mut BoundQuery, body: &mut SelectBody) -> bool {
+        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
+            return false;
         };
-        *body = *inner;
-        self.note_subquery_reads();
+        let mut called = Vec::new();
+        let mut columns = Vec::new();
+        for (position, target) in inner.targets.iter().enumerate() {
+            if target.expr.contains_subplan() {
+                collect_subplans(&target.expr, &mut called);
+                columns.push(position as u16);
+            }
+        }
+        if columns.is_empty() {
+            return true;
+        }
+        if self.calls_volatile(&called) {
+            return false;
+        }
+        let note = |expr: &Expr, reads: &mut Vec<u16>| {
+            expr.visit(&mut |inner| match inner {
+                Expr::Variable { relation, column, .. } if *relation == item && columns.contains(column) => {
+                    reads.push(*column);
+                }
+                _ => {}
+            });
+        };
+        let (mut by_targets, mut reads) = (Vec::new(), Vec::new());
+        query
+            .targets
+            .iter()
+            .for_each(|target| note(&target.expr, &mut by_targets));
+        self.visit_level(query, body, &mut |expr| note(expr, &mut reads));
+        let read = reads.len();
+        reads.sort_unstable();
+        reads.dedup();
+        by_targets.len() == read && reads.len() == read
     }
 
     fn is_movable(&mut self, item: u16) -> bool {
@@ -166,10 +216,7 @@ impl Planner<'_> {
             && inner.distinct.is_none()
             && !body.from.is_empty()
             && !body.from.iter().any(has_semi_join)
-            && inner
-                .targets
-                .iter()
-                .all(|target| !target.expr.is_volatile() && !target.expr.contains_subplan())
+            && inner.targets.iter().all(|target| !target.expr.is_volatile())
     }
 
     /// `(a, b) IN ((1, 2), (3, 4))` over one relation with an index on those columns: a join with the distinct values.

@@ -393,3 +393,20 @@ fn correlated_values_are_no_index_keys() {
         "#,
     );
 }
+
+/// A sub-query in a target of a derived table runs for the rows that are kept.
+#[test]
+fn targets_with_sub_queries_move() {
+    check(
+        "SELECT x.n FROM (SELECT a, (SELECT max(d_tax) FROM bmsql_district WHERE d_w_id = t.a) AS n FROM t) x \
+         WHERE x.a = 5",
+        r#"
+        Index Scan using t_pkey on t
+          Index Cond: (a = 5)
+          SubPlan 1
+          ->  Aggregate
+                ->  Index Scan using bmsql_district_pkey on bmsql_district
+                      Index Cond: (d_w_id = $:0)
+        "#,
+    );
+}
