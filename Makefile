@@ -15,7 +15,7 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build check test bench bench-compare seeds mariadb conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
+.PHONY: help build check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,10 @@ seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg1
 
 mariadb: build ## the laboratory beside MariaDB's server (Debian's mariadb-server): proofs over its wire, also after kill -9
 	@MOTE_BIN=$$PWD/target/release/mote bash -c '$(CARGO) test -p mote-it --features mariadb --test laboratory_mariadb'
+
+odbc: ## the laboratory through drivers of ODBC, built with that feature: PostgreSQL 15 by psqlodbc, MariaDB, mote; also after kill -9
+	@source scripts/setup.sh && mote_setup_odbc && cargo build --release -p mote-cli --features odbc \
+		&& MOTE_BIN=$$PWD/target/release/mote cargo test -p mote-it --features odbc --test laboratory_odbc
 
 conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes docs/conformance-isolation.md
 	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \

@@ -29,7 +29,9 @@ make_pages() {
         --html "$1/faults.html" >/dev/null || [ $? -eq 1 ]
     "$mote" bench sweep -w 1 -c 1,4,8 -d 2 --warmup 1 -q --html "$1/sweep.html" >/dev/null || [ $? -eq 1 ]
     "$mote" bench checkpoint -w 1 -c 4 -d 12 --warmup 1 --interval 2 -q --html "$1/checkpoint.html" >/dev/null || [ $? -eq 1 ]
-    "$mote" bench seeds --only X3,X8,X10 --budget 20s -w 1 -q --systems mote --out "$1/seeds" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench seeds --only X3,X8,X10,X12,X13 --budget 20s -w 2 -q --systems mote --out "$1/seeds" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench shards --servers 1,2 -w 2 -c 4 -d 2 --warmup 1 -q --html "$1/shards.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench neighbours --only count,sort,repeat -c 4 -d 1 --warmup 0.5 -q --html "$1/neighbours.html" >/dev/null || [ $? -eq 1 ]
     cp "$1/seeds/index.html" "$1/seeds.html"
     canned_pages "$1"
 }

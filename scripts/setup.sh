@@ -46,4 +46,18 @@ mote_install() {
         || { $run apt-get update -qq >/dev/null && $run apt-get install -y -qq "$@" >/dev/null; }
 }
 
+# What `make odbc` needs beside the build: unixODBC, its drivers, and the servers behind them.
+mote_setup_odbc() {
+    local packages=()
+    [ -e /usr/include/sql.h ] || packages+=(unixodbc-dev)
+    compgen -G "/usr/lib/*/odbc/psqlodbcw.so" >/dev/null || packages+=(odbc-postgresql)
+    compgen -G "/usr/lib/*/odbc/libmaodbc.so" >/dev/null || packages+=(odbc-mariadb)
+    [ -x /usr/lib/postgresql/15/bin/postgres ] || packages+=(postgresql-15)
+    command -v mariadbd >/dev/null 2>&1 || packages+=(mariadb-server)
+    [ ${#packages[@]} -eq 0 ] || mote_install "${packages[@]}" || {
+        echo "mote: the tests need: apt-get install ${packages[*]}" >&2
+        return 1
+    }
+}
+
 mote_setup

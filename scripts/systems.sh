@@ -46,8 +46,15 @@ own() {
     if [ "$(id -u)" = 0 ]; then chown "$1" "$data"; fi
 }
 
+# runs PID: a process that was killed may wait for a parent to hear of it, and runs no more.
+runs() {
+    kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+}
+
+# pg_ctl takes one that waits for its parent for a server that runs.
 pg15_running() {
-    [ -x "$pg15_bin/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && as postgres "$pg15_bin/pg_ctl" -D "$data" status >/dev/null 2>&1
+    [ -x "$pg15_bin/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && [ -f "$data/postmaster.pid" ] \
+        && runs "$(head -1 "$data/postmaster.pid")" && as postgres "$pg15_bin/pg_ctl" -D "$data" status >/dev/null 2>&1
 }
 
 pg15_start() {
@@ -103,11 +110,8 @@ pg18_stop() {
     POSTGRES18_DIRECTORY=$directory/pg18 "$root/scripts/postgres18.sh" stop
 }
 
-# A process that was killed may wait for a parent to hear of it.
 mariadb_running() {
-    [ -f "$data/mariadbd.pid" ] || return 1
-    pid=$(cat "$data/mariadbd.pid")
-    kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null
+    [ -f "$data/mariadbd.pid" ] && runs "$(cat "$data/mariadbd.pid")"
 }
 
 mariadb_start() {

@@ -14,7 +14,7 @@ pub mod allowed;
 pub mod bystander;
 pub mod certificates;
 pub mod clients;
-pub mod mariadb;
+pub mod systems;
 pub mod nodes;
 pub mod postgres;
 pub mod process;

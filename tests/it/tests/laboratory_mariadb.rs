@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use mote_it::clients::{Said, run_with_input};
-use mote_it::mariadb::MariadbServer;
 use mote_it::server::mote_binary;
+use mote_it::systems::SystemServer;
 
 fn bench(arguments: &str, url: &str, more: &[&str]) -> Said {
     let mut command = Command::new(mote_binary());
@@ -16,7 +16,7 @@ fn bench(arguments: &str, url: &str, more: &[&str]) -> Said {
 
 #[test]
 fn order_entry_keeps_what_it_acknowledged_when_the_server_is_killed() {
-    let mariadb = MariadbServer::start();
+    let mariadb = SystemServer::start("mariadb");
     let restart = mariadb.restart_command();
     let faults = ["--faults", "2s kill; 3s start", "--restart-with", &restart];
     let out = bench("tpcc -w 1 -c 8 -d 20 --warmup 1 -q", mariadb.url(), &faults).good();
@@ -34,7 +34,7 @@ fn order_entry_keeps_what_it_acknowledged_when_the_server_is_killed() {
 
 #[test]
 fn other_workloads_prove_themselves() {
-    let mariadb = MariadbServer::start();
+    let mariadb = SystemServer::start("mariadb");
     let out = bench("point -c 4 -d 1 --warmup 0 -q", mariadb.url(), &[]).good();
     assert!(out.contains("no errors"), "{out}");
     for workload in ["tpcb", "ycsb a --records 2000", "smallbank"] {

@@ -129,7 +129,13 @@ impl Subject {
     }
 
     fn remarks(&self) -> Vec<String> {
-        self.own.as_ref().map_or(Vec::new(), |own| own.remarks().to_vec())
+        let mut remarks = self.own.as_ref().map_or(Vec::new(), |own| own.remarks().to_vec());
+        if let Some(driver) = &self.target.odbc {
+            remarks.push(format!(
+                "client-bound: through ODBC ({driver}) each connection is a thread that blocks; figures are those of that driver"
+            ));
+        }
+        remarks
     }
 
     fn stop(self) -> Result<(), String> {

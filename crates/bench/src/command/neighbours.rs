@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::args::{NeighboursArgs, TargetArgs};
 use super::{Subject, default_driver_threads};
-use crate::report::html::{self, NeighbourBar};
+use crate::report::html::{self, NeighbourBar, NeighbourLimits};
 use crate::report::{json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
@@ -115,7 +115,7 @@ pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
     let document = json!({
         "experiment": "neighbours",
         "environment": json::environment(),
-        "settings": {"connections": args.connections, "heavy_sessions": args.heavy_sessions,
+        "settings": {"connections": args.connections, "heavy_sessions": heavy_sessions(args),
             "warmup_s": args.measured.warmup, "duration_s": args.measured.duration, "seed": args.measured.seed},
         "alone": alone,
         "beside": lines,
@@ -131,7 +131,11 @@ pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
             .zip(&alone)
             .map(|((system, _), alone)| (*system, alone.p99_ms))
             .collect();
-        html::neighbours(&document, &bars, &alone, &says, &HEADER, &rows).write(path)?;
+        let limits = NeighbourLimits {
+            says: &says,
+            deaf_max_ms: DEAF_MAX_MS,
+        };
+        html::neighbours(&document, &bars, &alone, &limits, &HEADER, &rows).write(path)?;
     }
     for (_, subject) in systems {
         subject.stop()?;
@@ -156,8 +160,11 @@ fn measure(args: &NeighboursArgs, subject: &Subject, heavy: Option<&Heavy>) -> R
         statements: point::shared_statements(),
         open_loop: None,
     };
-    let sessions = args.heavy_sessions.unwrap_or_else(super::tpcc::processors);
-    neighbours::measure(&plan, POINT_ROWS, args.measured.seed, heavy, sessions)
+    neighbours::measure(&plan, POINT_ROWS, args.measured.seed, heavy, heavy_sessions(args))
+}
+
+fn heavy_sessions(args: &NeighboursArgs) -> usize {
+    args.heavy_sessions.unwrap_or_else(super::tpcc::processors)
 }
 
 fn keeps_targets(beside: &Beside, alone: &Beside) -> bool {

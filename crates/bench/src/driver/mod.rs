@@ -8,8 +8,9 @@
 //!  5. `statement`: statements with their constant bytes prepared once for all sessions.
 //!  6. `fiber`: an epoll loop that runs thousands of terminals written in blocking style.
 //!  7. `tls`, `socket`, `session`: one connection; a round trip is one write and one read.
-//!  8. `mysql`: the wire of MariaDB and MySQL behind the same sessions.
-//!  9. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
+//!  8. `form`, `mysql`: the wire of MariaDB and MySQL behind the same sessions.
+//!  9. `odbc`: any driver of ODBC behind them, if it is built in.
+//! 10. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
 //!
 //! Promises: no allocation per statement in steady state; bytes and round trips are counted where they happen.
 //! Leaves out: cancel requests, and every retry policy (the workload's business).
@@ -22,7 +23,10 @@ pub mod statement;
 pub mod fiber;
 pub mod tls;
 mod socket;
+mod form;
 mod mysql;
+#[cfg(feature = "odbc")]
+mod odbc;
 pub mod session;
 pub mod admin;
 

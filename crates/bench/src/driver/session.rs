@@ -64,6 +64,8 @@ struct Foreign {
 impl Foreign {
     fn of(target: &Target) -> DriverResult<Option<Box<Foreign>>> {
         match target.system {
+            // ODBC's thread speaks the driver's form.
+            _ if target.odbc.is_some() => Ok(None),
             System::Postgres => Ok(None),
             System::Mysql => Ok(Some(Box::new(Foreign {
                 translator: Translator::new(target)?,
@@ -97,6 +99,7 @@ impl Foreign {
 pub struct Session {
     socket: Socket,
     token: Option<usize>,
+    system: System,
     statements: Arc<StatementSet>,
     output: Vec<u8>,
     foreign: Option<Box<Foreign>>,
@@ -152,6 +155,7 @@ impl Session {
         let mut session = Session {
             socket,
             token,
+            system: target.system,
             statements: Arc::clone(statements),
             output: Vec::with_capacity(1024),
             foreign: Foreign::of(target)?,
@@ -302,10 +306,7 @@ impl Session {
     }
 
     pub fn system(&self) -> System {
-        match self.foreign {
-            None => System::Postgres,
-            Some(_) => System::Mysql,
-        }
+        self.system
     }
 
     pub fn server_version(&self) -> &str {

@@ -23,6 +23,13 @@ pub enum Socket {
 impl Socket {
     /// Connects and registers the socket. A fiber's loop goes on meanwhile.
     pub fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
+        #[cfg(feature = "odbc")]
+        if target.odbc.is_some() {
+            let stream = super::odbc::connect(target)?;
+            stream.set_nonblocking(matches!(wait, Wait::Fiber(_)))?;
+            let token = wait.register(stream.as_raw_fd())?;
+            return Ok((Socket::Unix(stream), token));
+        }
         match &target.host {
             Host::SocketDirectory(directory) => {
                 // The kernel connects it at once, or says that it cannot.

@@ -1,5 +1,6 @@
 //! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket; `mysql://` and
-//! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made.
+//! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made. `odbc+` before any of
+//! them goes through a driver of ODBC, `?driver=NAME` through that one.
 //!
 //! Several hosts, as in `postgres://a:5432,b:5433/database`, are a primary and its standbys: the first that takes writes is
 //! used.
@@ -46,6 +47,14 @@ impl System {
         }
     }
 
+    /// As Debian's packages odbc-postgresql and odbc-mariadb name them.
+    fn odbc_driver(self) -> &'static str {
+        match self {
+            System::Postgres => "PostgreSQL Unicode",
+            System::Mysql => "MariaDB Unicode",
+        }
+    }
+
     fn default_port(self) -> u16 {
         match self {
             System::Postgres => 5432,
@@ -71,6 +80,8 @@ pub struct Target {
     pub database: String,
     /// Settings that connections ask for when they start, beyond the driver's own.
     pub settings: Vec<(&'static str, String)>,
+    /// The driver of ODBC that connections go through, if they do.
+    pub odbc: Option<String>,
     /// Of the tables that are made, where the system has several.
     pub engine: Option<String>,
     /// For a connection, and again for what follows until it can be used.
@@ -121,6 +132,13 @@ pub enum Host {
 
 impl Target {
     pub fn parse(text: &str) -> Result<Target, String> {
+        let (through_odbc, text) = match text.strip_prefix("odbc+") {
+            Some(_) if !cfg!(feature = "odbc") => {
+                return Err("this program was built without ODBC: cargo build --features odbc".into());
+            }
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
         let known = |(scheme, rest)| {
             let mut systems = System::SCHEMES.iter();
             Some((systems.find(|(name, _)| *name == scheme)?.1, rest))
@@ -175,6 +193,7 @@ impl Target {
             user,
             password,
             settings: Vec::new(),
+            odbc: through_odbc.then(|| system.odbc_driver().to_string()),
             engine: None,
             connect_timeout: CONNECT_TIMEOUT,
             answer_timeout: None,
@@ -189,6 +208,11 @@ impl Target {
         }
         if matches!(&target.encryption, Encryption::VerifyFull(file) if file.as_os_str().is_empty()) {
             return Err("sslmode=verify-full needs sslrootcert=FILE".into());
+        }
+        if target.odbc.is_some() && (target.encryption != Encryption::None || !target.others.is_empty()) {
+            return Err(
+                "through ODBC there is one host, and the driver's own settings decide on encryption".into(),
+            );
         }
         if target.encryption != Encryption::None && matches!(target.host, Host::SocketDirectory(_)) {
             return Err("Unix sockets are not encrypted".into());
@@ -211,6 +235,7 @@ impl Target {
             "host" if value.starts_with('/') => self.host = Host::SocketDirectory(PathBuf::from(value)),
             "host" => self.host = Host::Name(value),
             "port" => self.port = value.parse().map_err(|_| format!("\"{value}\" is not a port"))?,
+            "driver" if self.odbc.is_some() => self.odbc = Some(value),
             "user" => self.user = value,
             "password" => self.password = Some(value),
             "connect_timeout" => self.connect_timeout = seconds(&value)?,
@@ -290,6 +315,9 @@ impl Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.system.scheme();
+        if self.odbc.is_some() {
+            write!(f, "odbc+")?;
+        }
         match &self.host {
             Host::Name(_) => {
                 write!(f, "{scheme}://{}@", self.user)?;

@@ -209,7 +209,7 @@ impl Series<'_> {
             .collect();
         let seconds: Vec<String> = columns
             .iter()
-            .map(|(second, _)| format!("{:.0} s", second.round() + 0.0))
+            .map(|(second, _)| format!("{:.1} s", second + 0.0))
             .collect();
         Chart {
             title: format!("Response time of {}: how often which", self.kinds[0]),
@@ -561,14 +561,25 @@ pub fn ladder(title: &str, x_name: &str, y_name: &str, lines: &[(String, Vec<(f6
 }
 
 /// One bar for each name and series; a height that is not known is left out.
-pub fn bars(title: &str, unit: &str, names: &[&str], bars: &[(String, Vec<Option<f64>>)]) -> Chart {
-    let series: Vec<Value> = bars
+/// What they must not exceed is a line.
+pub fn bars(
+    title: &str,
+    unit: &str,
+    names: &[&str],
+    bars: &[(String, Vec<Option<f64>>)],
+    limit: Option<f64>,
+) -> Chart {
+    let mut series: Vec<Value> = bars
         .iter()
         .map(|(name, values)| {
             let data: Vec<Value> = values.iter().map(|value| json!(value.map(round))).collect();
             json!({"type": "bar", "name": name, "data": data})
         })
         .collect();
+    if let (Some(limit), Some(first)) = (limit, series.first_mut()) {
+        first["markLine"] = json!({"symbol": "none", "silent": true, "data": [{"yAxis": limit}],
+            "label": {"formatter": "limit", "position": "insideEndTop", "color": "inherit", "textBorderWidth": 0}});
+    }
     let mut option = frame(unit, series);
     option["xAxis"] = json!({"type": "category", "data": names, "axisLabel": {"rotate": 50, "interval": 0, "fontSize": 10},
                              "splitLine": {"show": false}});

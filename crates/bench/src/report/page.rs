@@ -185,9 +185,9 @@ impl Page {
         self.say(&format!("```\n{command}\n```"));
     }
 
-    /// Two columns where there is room, one after the other where there is none.
+    /// Two columns where there is room, the right one wider, and one after the other where there is none.
     pub fn beside(&mut self, left: impl FnOnce(&mut Page), right: impl FnOnce(&mut Page)) {
-        self.put("<div class=pair><section>");
+        self.put("<div class='pair uneven'><section>");
         left(self);
         self.put("</section><section>");
         right(self);

@@ -213,7 +213,11 @@ impl Plan {
             warmup_s: step_s * 0.2,
             duration_s: step_s * 0.8,
             ingest_connections: if ingest { 500 } else { 0 },
-            window_connections: if windows { 8 } else { 0 },
+            window_connections: if windows {
+                window_connections(warehouses)
+            } else {
+                0
+            },
             standby_connections: if standbys { 32 } else { 0 },
             fail_over_connections: if fail_overs { 32 } else { 0 },
             shard_connections: if shards { 16 } else { 0 },
@@ -226,9 +230,9 @@ impl Plan {
         }
     }
 
-    /// The small working set of X12: an eighth of all warehouses.
+    /// The small working set of X12.
     pub fn window_warehouses(&self) -> i32 {
-        (self.warehouses / 8).max(1)
+        window_warehouses(self.warehouses)
     }
 
     /// Of the database that several servers share: each has some.
@@ -247,6 +251,16 @@ impl Plan {
             self.processors, self.warehouses, self.duration_s, self.warmup_s, self.budget_s
         )
     }
+}
+
+/// An eighth of all.
+fn window_warehouses(warehouses: i32) -> i32 {
+    (warehouses / 8).max(1)
+}
+
+/// So few that they seldom wait for each other's rows within the small working set, which would hide what memory costs.
+fn window_connections(warehouses: i32) -> usize {
+    (window_warehouses(warehouses) as usize).clamp(1, 8)
 }
 
 fn available_memory() -> f64 {

@@ -2,6 +2,8 @@
 //!
 //! The first system stands where the published page has its memory engine, every other one where it has the disk engine.
 
+use serde_json::Value;
+
 use super::NAMES;
 use super::measure::{Ladder, Measurements, Step};
 use super::plan::{Plan, Systems};
@@ -10,6 +12,8 @@ use crate::report::charts;
 use crate::report::section::{Section, Table};
 use crate::report::{Summary, table};
 
+/// Of a loaded warehouse, about, on any system.
+const WAREHOUSE_MB: f64 = 100.0;
 /// The connections at which X4 reads its latencies, and X11 its report.
 const LATENCY_CONNECTIONS: usize = 64;
 const REPORT_CONNECTIONS: usize = 20;
@@ -20,6 +24,8 @@ struct Maker<'a> {
     plan: &'a Plan,
     measured: &'a Measurements,
     systems: Vec<&'a str>,
+    /// What each says of itself.
+    settings: Vec<(&'a str, &'a Value)>,
 }
 
 pub fn all(published: &Published, plan: &Plan, systems: &Systems, measured: &Measurements) -> Vec<Section> {
@@ -31,6 +37,11 @@ pub fn all(published: &Published, plan: &Plan, systems: &Systems, measured: &Mea
             .present
             .iter()
             .map(|system| system.name.as_str())
+            .collect(),
+        settings: systems
+            .present
+            .iter()
+            .map(|system| (system.name.as_str(), &system.settings))
             .collect(),
     };
     NAMES.iter().map(|name| maker.section(name)).collect()
@@ -630,6 +641,8 @@ impl Maker<'_> {
             };
             Some(vec![
                 system.to_string(),
+                self.fast_memory(system)
+                    .map_or("-".into(), |bytes| table::grouped(bytes / 1e6)),
                 number(Some(inside.first_kind_per_minute())),
                 number(Some(whole.first_kind_per_minute())),
                 change(&|summary| Some(summary.first_kind_per_minute())),
@@ -640,21 +653,45 @@ impl Maker<'_> {
         let whole = format!("NOPM in {all}");
         let header = [
             "system",
+            "fast memory, MB",
             inside.as_str(),
             whole.as_str(),
             "throughput, change %",
             "weighted p90, change %",
         ];
+        let megabytes = |warehouses: usize| table::grouped(warehouses as f64 * WAREHOUSE_MB);
         let title = format!(
-            "{} connections, working set small and whole",
-            self.plan.window_connections
+            "{} connection(s), working set of about {} MB and of {}",
+            self.plan.window_connections,
+            megabytes(small),
+            megabytes(all)
         );
         self.table(section, &title, &header, rows.collect());
         section.notes.push(
-            "The fast memory is the processor's cache here: mote keeps its data in memory, and no system was given less memory \
-             than its data needs. Fewer warehouses also mean more waiting for each other's rows, which works the other way."
+            "The fast memory is what a system says of its buffers (shared_buffers, innodb_buffer_pool_size); mote has its data in \
+             memory, and the processor's cache before it. What is outside of a system's buffers may still be in the kernel's cache: \
+             SYSTEMS_MEMORY=128MB makes the buffers small, a cgroup's memory.max the rest. Within fewer warehouses terminals wait \
+             more for each other's rows, which works the other way."
                 .into(),
         );
+    }
+
+    /// Bytes of the memory that is faster than where the rest of the data lies.
+    fn fast_memory(&self, system: &str) -> Option<f64> {
+        let settings = self.settings.iter().find(|(name, _)| *name == system)?.1;
+        let text = |name: &str| settings[name].as_str();
+        if let Some(pool) = text("innodb_buffer_pool_size") {
+            return pool.parse().ok();
+        }
+        match text("shared_buffers") {
+            // As pg_settings has it: a number of blocks, and their size.
+            Some(blocks) if !system.starts_with("mote") => {
+                let (count, unit) = blocks.split_once(" x ")?;
+                let unit = unit.strip_suffix("kB")?;
+                Some(count.parse::<f64>().ok()? * 1024.0 * unit.parse::<f64>().unwrap_or(1.0))
+            }
+            _ => processor_cache(),
+        }
     }
 
     fn x13(&self, section: &mut Section) {
@@ -716,6 +753,16 @@ impl Maker<'_> {
             self.plan.processors
         ));
     }
+}
+
+/// The largest cache of the first processor.
+fn processor_cache() -> Option<f64> {
+    let sizes = (0..8).filter_map(|level| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(text.trim().strip_suffix('K')?.parse::<f64>().ok()? * 1024.0)
+    });
+    sizes.reduce(f64::max)
 }
 
 /// The 90th percentile of a type; `weighted` is the mean of all, weighted by how often each occurred.

@@ -7,66 +7,6 @@ use std::borrow::Cow;
 
 use super::super::error::{DriverError, DriverResult};
 
-/// What a statement does, as PostgreSQL's command tags say it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tag {
-    Begin,
-    Commit,
-    Rollback,
-    Select,
-    Insert,
-    Update,
-    Delete,
-    Copy,
-    Other,
-}
-
-impl Tag {
-    pub fn of(sql: &str) -> Tag {
-        let sql = sql.trim_start();
-        let end = sql.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(sql.len());
-        match sql[..end].to_ascii_uppercase().as_str() {
-            "BEGIN" => Tag::Begin,
-            "COMMIT" => Tag::Commit,
-            "ROLLBACK" => Tag::Rollback,
-            "SELECT" | "SHOW" | "WITH" => Tag::Select,
-            "INSERT" => Tag::Insert,
-            "UPDATE" => Tag::Update,
-            "DELETE" => Tag::Delete,
-            "LOAD" => Tag::Copy,
-            _ => Tag::Other,
-        }
-    }
-
-    /// The text of a statement that begins or ends a transaction.
-    pub fn control(self) -> Option<&'static str> {
-        match self {
-            Tag::Begin => Some("BEGIN"),
-            Tag::Commit => Some("COMMIT"),
-            Tag::Rollback => Some("ROLLBACK"),
-            _ => None,
-        }
-    }
-
-    pub fn write(self, rows: u64, out: &mut Vec<u8>) {
-        let name = match self {
-            Tag::Begin => "BEGIN",
-            Tag::Commit => "COMMIT",
-            Tag::Rollback => "ROLLBACK",
-            Tag::Select => "SELECT",
-            Tag::Insert => "INSERT 0",
-            Tag::Update => "UPDATE",
-            Tag::Delete => "DELETE",
-            Tag::Copy => "COPY",
-            Tag::Other => "OK",
-        };
-        out.extend_from_slice(name.as_bytes());
-        if self.control().is_none() && self != Tag::Other {
-            out.extend_from_slice(format!(" {rows}").as_bytes());
-        }
-    }
-}
-
 /// Statements that bring a new session into the state that the driver promises: standard quotes, errors instead of changed
 /// values, UTC.
 pub fn settings(wanted: &[(&'static str, String)]) -> DriverResult<Vec<String>> {
@@ -88,30 +28,6 @@ pub fn settings(wanted: &[(&'static str, String)]) -> DriverResult<Vec<String>> 
         }
     }
     Ok(statements)
-}
-
-/// `$1` as question marks, and which parameter each of them is, counted from 0.
-pub fn question_marks(sql: &str) -> (String, Vec<usize>) {
-    let (mut text, mut order) = (String::with_capacity(sql.len()), Vec::new());
-    let mut quoted = false;
-    let mut rest = sql;
-    while let Some(next) = rest.chars().next() {
-        quoted ^= next == '\'';
-        let after = &rest[next.len_utf8()..];
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        match (next == '$' && !quoted).then(|| after[..digits].parse::<usize>()) {
-            Some(Ok(number @ 1..)) => {
-                text.push('?');
-                order.push(number - 1);
-                rest = &after[digits..];
-            }
-            _ => {
-                text.push(next);
-                rest = after;
-            }
-        }
-    }
-    (text, order)
 }
 
 /// A whole statement; an error says what there is no counterpart of.
@@ -171,19 +87,8 @@ fn create_table(sql: &str, engine: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::form::Tag;
     use super::*;
-
-    #[test]
-    fn parameters_keep_their_values() {
-        let (text, order) =
-            question_marks("UPDATE t SET a = $2, b = '$1' WHERE c = $1 AND d = $10 AND e = $2");
-        assert_eq!(
-            text,
-            "UPDATE t SET a = ?, b = '$1' WHERE c = ? AND d = ? AND e = ?"
-        );
-        assert_eq!(order, [1, 0, 9, 1]);
-        assert_eq!(question_marks("COMMIT"), ("COMMIT".to_string(), Vec::new()));
-    }
 
     #[test]
     fn statements_become_those_of_mariadb() {
@@ -226,18 +131,5 @@ mod tests {
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
         );
         assert!(settings(&[("work_mem", "1GB".into())]).is_err());
-    }
-
-    #[test]
-    fn tags_count_rows() {
-        let said = |sql, rows| {
-            let mut out = Vec::new();
-            Tag::of(sql).write(rows, &mut out);
-            String::from_utf8(out).expect("ASCII")
-        };
-        assert_eq!(said("insert into t values (1)", 1), "INSERT 0 1");
-        assert_eq!(said("  SELECT 1", 7), "SELECT 7");
-        assert_eq!(said("COMMIT", 0), "COMMIT");
-        assert_eq!(said("ALTER TABLE t", 3), "OK");
     }
 }

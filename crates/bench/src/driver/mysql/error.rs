@@ -5,7 +5,7 @@ use mysql_common::io::ParseBuf;
 use mysql_common::packets::ErrPacket;
 
 use super::super::error::{DriverResult, ServerError};
-use super::super::wire;
+use super::super::form::write_error;
 use super::malformed;
 
 /// Numbers that have another SQLSTATE here than the server sends, mostly HY000, and why.
@@ -34,6 +34,12 @@ const STATES: [(u16, &str); 20] = [
 /// After which the connection is closed.
 const FATAL: [&str; 3] = ["57P01", "53300", "3D000"];
 
+/// The code of an error that the server sends under another one.
+pub fn state_of(number: u16) -> Option<&'static str> {
+    let known = STATES.iter().find(|(known, _)| *known == number);
+    known.map(|(_, state)| *state)
+}
+
 pub fn decode(body: &[u8]) -> DriverResult<ServerError> {
     let packet: ErrPacket<'_> = ParseBuf(body)
         .parse(CapabilityFlags::CLIENT_PROTOCOL_41)
@@ -45,8 +51,7 @@ pub fn decode(body: &[u8]) -> DriverResult<ServerError> {
     let sent = error
         .sql_state_ref()
         .map_or("HY000".into(), |state| state.as_str().into_owned());
-    let known = STATES.iter().find(|(known, _)| *known == number);
-    let sqlstate = known.map_or(sent, |(_, state)| state.to_string());
+    let sqlstate = state_of(number).map_or(sent, str::to_string);
     let severity = if FATAL.contains(&sqlstate.as_str()) {
         "FATAL"
     } else {
@@ -66,27 +71,10 @@ pub fn ends_transaction(error: &ServerError) -> bool {
     matches!(error.sqlstate.as_str(), "40P01" | "40001")
 }
 
-/// As the driver reads errors.
-pub fn write(answer: &mut Vec<u8>, error: &ServerError) {
-    wire::message(answer, b'E', |out| {
-        let fields = [
-            (b'S', &error.severity),
-            (b'V', &error.severity),
-            (b'C', &error.sqlstate),
-            (b'M', &error.message),
-        ];
-        for (kind, text) in fields {
-            out.push(kind);
-            wire::put_string(out, text);
-        }
-        out.push(0);
-    });
-}
-
 fn own(answer: &mut Vec<u8>, sqlstate: &str, message: String) {
     let (severity, sqlstate) = ("ERROR".into(), sqlstate.into());
     let (detail, hint) = (None, None);
-    write(
+    write_error(
         answer,
         &ServerError {
             severity,
@@ -128,8 +116,8 @@ mod tests {
         assert!(error.message.ends_with("[1213]"), "{}", error.message);
         assert!(ends_transaction(&error));
         let mut answer = Vec::new();
-        write(&mut answer, &error);
-        assert_eq!(wire::decode_error(&answer[5..]), error);
+        write_error(&mut answer, &error);
+        assert_eq!(super::super::super::wire::decode_error(&answer[5..]), error);
         let other = decode(b"\xff\x28\x04#42000You have an error").expect("well formed");
         assert_eq!(other.sqlstate, "42000");
         assert!(decode(b"\xff").is_err());

@@ -22,18 +22,18 @@
 
 mod packet;
 mod handshake;
-mod dialect;
+pub(super) mod dialect;
 mod values;
-mod error;
+pub(super) mod error;
 
 use mysql_common::constants::{ColumnFlags, Command, StatusFlags};
 use mysql_common::io::ParseBuf;
 
-use self::dialect::Tag;
 use self::handshake::{Handshake, Next};
 use self::packet::Sequence;
 use self::values::{Column, Statement};
 use super::error::{DriverError, DriverResult};
+use super::form::{self, Tag};
 use super::url::Target;
 use super::wire::{self, Frame};
 
@@ -247,7 +247,7 @@ impl Translator {
     }
 
     fn execute(&mut self, bind: &[u8], output: &mut Vec<u8>) -> DriverResult<()> {
-        let number = values::statement_number(bind)?;
+        let number = form::statement_number(bind)?;
         let unknown = || DriverError::protocol("a statement that was never prepared is executed");
         let tag = self.statements.get(number).ok_or_else(unknown)?.tag;
         if let Some(text) = tag.control() {
@@ -430,7 +430,7 @@ impl Translator {
 
     fn fail(&mut self, body: &[u8], answer: &mut Vec<u8>) -> DriverResult<()> {
         let server = error::decode(body)?;
-        error::write(answer, &server);
+        form::write_error(answer, &server);
         // The server ends the whole transaction, and says so with the next status only.
         if error::ends_transaction(&server) && self.in_transaction {
             self.ended = true;

@@ -7,16 +7,10 @@ use mysql_common::constants::ColumnType;
 use mysql_common::io::ParseBuf;
 
 use super::super::error::{DriverError, DriverResult};
+use super::super::form::{self, Bound, FLOAT8, INT4, INT8, Parsed, Tag};
 use super::super::wire;
-use super::dialect::{self, Tag};
 use super::{is_unsigned, malformed};
 
-/// PostgreSQL's types of parameters, as Parse names them.
-const INT8: u32 = 20;
-const INT4: u32 = 23;
-const FLOAT8: u32 = 701;
-/// Days and seconds between 1970 and PostgreSQL's year 2000.
-const EPOCH_DAYS: i64 = 10_957;
 /// A text row's NULL.
 const NULL: u8 = 0xfb;
 
@@ -28,33 +22,25 @@ pub struct Statement {
     types: Vec<u32>,
     /// By question mark: the driver's parameter.
     order: Vec<usize>,
-    /// Of the Bind under way: where its values are, and the formats that it wants columns in.
-    values: Vec<Option<(usize, usize)>>,
-    binary: Vec<bool>,
+    /// The Bind under way.
+    bound: Bound,
 }
 
 impl Statement {
     /// From the body of a Parse message; also answers the text as MySQL wants it.
     pub fn of_parse(body: &[u8]) -> DriverResult<(Statement, String)> {
-        let mut fields = Fields(body);
-        fields.text()?;
-        let sql = std::str::from_utf8(fields.text()?).map_err(|_| malformed())?;
-        let count = fields.short()?;
-        let types = (0..count).map(|_| fields.int().map(|oid| oid as u32));
-        let types = types.collect::<DriverResult<Vec<u32>>>()?;
-        let (text, order) = dialect::question_marks(sql);
-        if order.iter().any(|&param| param >= types.len()) {
-            return Err(DriverError::protocol(format!(
-                "a parameter of \"{sql}\" has no type"
-            )));
-        }
+        let Parsed {
+            tag,
+            text,
+            types,
+            order,
+        } = Parsed::read(body)?;
         let statement = Statement {
-            tag: Tag::of(sql),
+            tag,
             id: 0,
             types,
             order,
-            values: Vec::new(),
-            binary: Vec::new(),
+            bound: Bound::default(),
         };
         Ok((statement, text))
     }
@@ -76,7 +62,7 @@ impl Statement {
 
     /// The body of COM_STMT_EXECUTE behind its command.
     pub fn write_execute(&mut self, bind: &[u8], out: &mut Vec<u8>) -> DriverResult<()> {
-        self.read_bind(bind)?;
+        self.bound.read(bind)?;
         out.extend_from_slice(&self.id.to_le_bytes());
         // No cursor, one execution.
         out.extend_from_slice(&[0, 1, 0, 0, 0]);
@@ -97,12 +83,10 @@ impl Statement {
             out.extend_from_slice(&[kind as u8, 0]);
         }
         for (position, &param) in self.order.iter().enumerate() {
-            let value = self.values.get(param).ok_or_else(malformed)?;
-            let Some((start, end)) = *value else {
+            let Some(value) = self.bound.value(bind, param)? else {
                 out[nulls + position / 8] |= 1 << (position % 8);
                 continue;
             };
-            let value = &bind[start..end];
             match self.types[param] {
                 // The other end of the bytes first.
                 INT4 | INT8 | FLOAT8 => out.extend(value.iter().rev()),
@@ -111,30 +95,6 @@ impl Statement {
                     out.extend_from_slice(value);
                 }
             }
-        }
-        Ok(())
-    }
-
-    fn read_bind(&mut self, bind: &[u8]) -> DriverResult<()> {
-        let mut fields = Fields(bind);
-        fields.text()?;
-        fields.text()?;
-        let formats = fields.short()?;
-        fields.bytes(2 * formats)?;
-        let count = fields.short()?;
-        self.values.clear();
-        for _ in 0..count {
-            let length = fields.int()?;
-            let start = bind.len() - fields.0.len();
-            self.values.push(match length {
-                0.. => Some((start, start + fields.bytes(length as usize)?.len())),
-                _ => None,
-            });
-        }
-        let results = fields.short()?;
-        self.binary.clear();
-        for _ in 0..results {
-            self.binary.push(fields.short()? == 1);
         }
         Ok(())
     }
@@ -154,24 +114,15 @@ impl Statement {
             let start = answer.len();
             wire::put_i32(answer, 0);
             let value = column.value(&mut fields)?;
-            match self.binary.get(number) {
-                Some(true) => value.write_binary(answer)?,
-                _ => value.write_text(answer),
+            match self.bound.is_binary(number) {
+                true => value.write_binary(answer)?,
+                false => value.write_text(answer),
             }
             wire::finish_value(answer, start);
         }
         wire::finish(answer, at);
         Ok(())
     }
-}
-
-/// The number in a Bind message's `S_<number>`.
-pub fn statement_number(bind: &[u8]) -> DriverResult<usize> {
-    let mut fields = Fields(bind);
-    fields.text()?;
-    let name = std::str::from_utf8(fields.text()?).map_err(|_| malformed())?;
-    let number = name.strip_prefix("S_").and_then(|number| number.parse().ok());
-    number.ok_or_else(malformed)
 }
 
 /// What is known of a column before its values.
@@ -259,12 +210,9 @@ impl Value<'_> {
             Value::Int(value) => out.extend_from_slice(&value.to_be_bytes()),
             Value::Long(value) => out.extend_from_slice(&value.to_be_bytes()),
             Value::Double(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Value::Decimal(text) => return put_numeric(text, out),
+            Value::Decimal(text) => return form::put_numeric(text, out),
             Value::Time(bytes) => {
-                let [year, month, day, hour, minute, second, micros] = time_fields(bytes);
-                let days = days_of(year, month, day) - EPOCH_DAYS;
-                let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
-                out.extend_from_slice(&(seconds * 1_000_000 + micros).to_be_bytes());
+                form::put_timestamp(time_fields(bytes), out);
             }
             Value::Bytes(bytes) => out.extend_from_slice(bytes),
         }
@@ -304,58 +252,6 @@ fn time_fields(bytes: &[u8]) -> [i64; 7] {
     ]
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar; its years begin in March here, so that a leap day is their last.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// A decimal's text as PostgreSQL's binary numeric.
-fn put_numeric(text: &[u8], out: &mut Vec<u8>) -> DriverResult<()> {
-    let (sign, text) = match text {
-        [b'-', rest @ ..] => (0x4000u16, rest),
-        rest => (0, rest),
-    };
-    let point = text.iter().position(|&byte| byte == b'.').unwrap_or(text.len());
-    let (whole, fraction) = (&text[..point], text.get(point + 1..).unwrap_or_default());
-    if !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
-        return Err(DriverError::protocol("a decimal is not a number"));
-    }
-    let groups = whole.len().div_ceil(4);
-    let head = out.len();
-    out.extend_from_slice(&[0; 8]);
-    let digit = |at: isize| match at {
-        at if at < 0 => whole
-            .len()
-            .checked_add_signed(at)
-            .map_or(0, |at| whole[at] - b'0'),
-        at => fraction.get(at as usize).map_or(0, |byte| byte - b'0'),
-    };
-    let (mut weight, mut count, mut used) = (groups as i16 - 1, 0u16, out.len());
-    for group in -(groups as isize)..fraction.len().div_ceil(4) as isize {
-        let value = (0..4).fold(0u16, |sum, place| sum * 10 + digit(group * 4 + place) as u16);
-        if value == 0 && count == 0 {
-            weight -= 1;
-            continue;
-        }
-        wire::put_i16(out, value as i16);
-        count += 1;
-        if value != 0 {
-            used = out.len();
-        }
-    }
-    out.truncate(used);
-    let count = ((used - head - 8) / 2) as u16;
-    let weight = if count == 0 { 0 } else { weight };
-    let header = [count, weight as u16, sign, fraction.len() as u16];
-    for (place, field) in header.iter().enumerate() {
-        out[head + 2 * place..head + 2 * place + 2].copy_from_slice(&field.to_be_bytes());
-    }
-    Ok(())
-}
-
 /// A row of a text's answer.
 pub fn text_row(body: &[u8], columns: usize, answer: &mut Vec<u8>) -> DriverResult<()> {
     let mut fields = ParseBuf(body);
@@ -390,68 +286,9 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// The fields of one of the driver's own messages.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn bytes(&mut self, count: usize) -> DriverResult<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    fn short(&mut self) -> DriverResult<usize> {
-        Ok(self
-            .bytes(2)?
-            .iter()
-            .fold(0, |sum, byte| sum << 8 | *byte as usize))
-    }
-
-    fn int(&mut self) -> DriverResult<i32> {
-        let bytes = self.bytes(4)?.first_chunk::<4>().ok_or_else(malformed)?;
-        Ok(i32::from_be_bytes(*bytes))
-    }
-
-    fn text(&mut self) -> DriverResult<&'a [u8]> {
-        let end = self.0.iter().position(|&byte| byte == 0).ok_or_else(malformed)?;
-        let text = self.bytes(end)?;
-        self.bytes(1)?;
-        Ok(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn decimals_become_numerics() {
-        for (text, value) in [
-            ("0", 0.0),
-            ("0.00", 0.0),
-            ("12.34", 12.34),
-            ("-10.00", -10.0),
-            ("300000.00", 300_000.0),
-            ("0.1234", 0.1234),
-            ("0.0005", 0.0005),
-            ("123456789.5", 123_456_789.5),
-            ("-0.01", -0.01),
-            ("10000", 10_000.0),
-        ] {
-            let mut bytes = Vec::new();
-            put_numeric(text.as_bytes(), &mut bytes).expect("a number");
-            assert_eq!(
-                wire::decode_numeric(&bytes).expect("well formed"),
-                value,
-                "{text}"
-            );
-        }
-        // As PostgreSQL sends 12.34.
-        let mut bytes = Vec::new();
-        put_numeric(b"12.34", &mut bytes).expect("a number");
-        assert_eq!(bytes, [0, 2, 0, 0, 0, 0, 0, 2, 0, 12, 0x0d, 0x48]);
-        assert!(put_numeric(b"1e5", &mut Vec::new()).is_err());
-    }
 
     #[test]
     fn times_become_timestamps() {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use self::checkpoint::{CheckpointPicture, checkpoint};
 pub use self::ladder::{LadderStep, ShardsStep, ladder, shards};
-pub use self::neighbours::{NeighbourBar, neighbours};
+pub use self::neighbours::{NeighbourBar, NeighbourLimits, neighbours};
 pub use self::run::{simple, tpcc};
 pub use self::seeds::seeds;
 pub use self::versus::versus;
@@ -348,7 +348,11 @@ fn members(page: &mut Page, settings: &Value) {
         .into_iter()
         .flatten()
         .map(|(name, value)| {
-            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let shown = match value {
+                Value::Null => "-".to_string(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
             vec![name.replace('_', " "), shown]
         })
         .collect();

@@ -17,12 +17,18 @@ pub struct NeighbourBar<'a> {
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// `header` and `rows` are the table of the terminal; `says` is what the verdict judges.
+/// What the verdict judges, in words and as the highest time that a cancel or a timeout may take.
+pub struct NeighbourLimits<'a> {
+    pub says: &'a str,
+    pub deaf_max_ms: f64,
+}
+
+/// `header` and `rows` are the table of the terminal.
 pub fn neighbours(
     document: &Value,
     bars: &[NeighbourBar<'_>],
     alone: &[(&str, f64)],
-    says: &str,
+    limits: &NeighbourLimits<'_>,
     header: &[&str],
     rows: &[Vec<String>],
 ) -> Rendered {
@@ -39,7 +45,7 @@ pub fn neighbours(
     }
     let mut page = Page::new("Point selects beside heavy statements", &systems.join(" and "));
     let mut cards = vec![(
-        says.to_string(),
+        limits.says.to_string(),
         table::pass(pass).to_string(),
         Tone::passes(pass),
     )];
@@ -68,24 +74,28 @@ pub fn neighbours(
             "ms",
             &statements,
             &by_system(&|bar| Some(bar.p99_ms)),
+            None,
         ),
         charts::bars(
             "Time to hear of a cancel",
             "ms",
             &statements,
             &by_system(&|bar| bar.cancel_ms),
+            Some(limits.deaf_max_ms),
         ),
         charts::bars(
             "Time beyond a statement timeout",
             "ms",
             &statements,
             &by_system(&|bar| bar.timeout_ms),
+            Some(limits.deaf_max_ms),
         ),
         charts::bars(
             "Most memory of the server meanwhile",
             "MB",
             &statements,
             &by_system(&|bar| bar.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6)),
+            None,
         ),
     ]);
     page.table(header, rows);

@@ -227,7 +227,10 @@ fn check_servers(settings: &Settings, targets: &[Target]) -> Result<(), String> 
             "over several servers transactions are --execution interactive: a batch or a function runs on one server".into(),
         );
     }
-    if targets.iter().any(|target| target.system != System::Postgres) {
+    if targets
+        .iter()
+        .any(|target| target.system != System::Postgres || target.odbc.is_some())
+    {
         return Err("PREPARE TRANSACTION is PostgreSQL's: the servers must speak its protocol".into());
     }
     if settings.warehouses < targets.len() as i32 && settings.load != LoadMode::Never {

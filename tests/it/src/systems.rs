@@ -1,5 +1,5 @@
-//! A real MariaDB for a test that compares, as `scripts/systems.sh` starts it for the laboratory: durable, in a temporary
-//! directory of its own.
+//! Another database system for a test that compares, as `scripts/systems.sh` starts it for the laboratory: durable, in a
+//! temporary directory of its own.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,19 +10,21 @@ use crate::postgres::free_port;
 use crate::server::TemporaryDirectory;
 
 /// A server that is stopped and removed with the value.
-pub struct MariadbServer {
+pub struct SystemServer {
+    name: &'static str,
     directory: TemporaryDirectory,
     port: u16,
     url: String,
 }
 
-impl MariadbServer {
-    /// Panics with the program's advice where MariaDB is not installed.
-    pub fn start() -> MariadbServer {
-        let directory = TemporaryDirectory::new("mariadb");
+impl SystemServer {
+    /// `name` is one that the program knows. Panics with its advice where the system is not installed.
+    pub fn start(name: &'static str) -> SystemServer {
+        let directory = TemporaryDirectory::new(name);
         let everybody = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
-        let mut server = MariadbServer {
+        let mut server = SystemServer {
+            name,
             directory,
             port: free_port(),
             url: String::new(),
@@ -38,25 +40,31 @@ impl MariadbServer {
     /// A shell's command that starts it again after it was killed.
     pub fn restart_command(&self) -> String {
         format!(
-            "SYSTEMS_DIRECTORY={} SYSTEMS_MARIADB_PORT={} SYSTEMS_MEMORY=256MB {} start mariadb",
+            "SYSTEMS_DIRECTORY={} {}={} SYSTEMS_MEMORY=256MB {} start {}",
             self.directory.path().display(),
+            self.port_variable(),
             self.port,
-            program().display()
+            program().display(),
+            self.name
         )
+    }
+
+    fn port_variable(&self) -> String {
+        format!("SYSTEMS_{}_PORT", self.name.to_ascii_uppercase())
     }
 
     fn tell(&self, what: &str) -> String {
         let mut command = Command::new(program());
         command
-            .args([what, "mariadb"])
+            .args([what, self.name])
             .env("SYSTEMS_DIRECTORY", self.directory.path())
-            .env("SYSTEMS_MARIADB_PORT", self.port.to_string())
+            .env(self.port_variable(), self.port.to_string())
             .env("SYSTEMS_MEMORY", "256MB");
         run_with_input(&mut command, "", "scripts/systems.sh").good()
     }
 }
 
-impl Drop for MariadbServer {
+impl Drop for SystemServer {
     fn drop(&mut self) {
         if !self.url.is_empty() && !std::thread::panicking() {
             self.tell("remove");
