@@ -97,15 +97,42 @@ impl TimeZone {
     /// A zone's name, hours east of Greenwich, or a POSIX name such as `UTC+3`. `datetime::parse_time_zone` also takes
     /// the intervals of `SET TIME ZONE`.
     pub fn parse(text: &str) -> SqlResult<TimeZone> {
-        if let Ok(hours) = text.trim().parse::<f64>()
-            && hours.abs() < 168.0
-        {
-            return Ok(TimeZone::fixed((hours * 3600.0) as i32));
-        }
-        TimeZone::find(text).ok_or_else(|| {
+        let invalid = || {
             let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
             SqlError::new(state::INVALID_PARAMETER_VALUE, message)
-        })
+        };
+        if let Ok(hours) = text.trim().parse::<f64>() {
+            return match hours.abs() < 168.0 {
+                true => Ok(TimeZone::fixed((hours * 3600.0) as i32)),
+                false => Err(invalid().detail("UTC timezone offset is out of range.")),
+            };
+        }
+        let zone = TimeZone::named(text).ok_or_else(invalid)?;
+        match zone.rules {
+            Rules::Fixed { east_s } if east_s % 60 != 0 => Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("time zone \"{text}\" appears to use leap seconds"),
+            )
+            .detail("PostgreSQL does not support leap seconds.")),
+            _ => Ok(zone),
+        }
+    }
+
+    /// The zone that bears this name, as [`TimeZone::name`] gives it.
+    pub fn named(text: &str) -> Option<TimeZone> {
+        TimeZone::find(text).or_else(|| TimeZone::posix(text))
+    }
+
+    /// A POSIX name that no timestamp may end with: of one or two letters, with other signs, or with the rules of summer
+    /// time (`CET-1CEST,M3.5.0,M10.5.0/3`). They have no case.
+    fn posix(text: &str) -> Option<TimeZone> {
+        let name: Arc<str> = text.to_ascii_uppercase().into();
+        let standard = name.find(|c: char| c.is_ascii_digit() || matches!(c, ',' | '-' | '+'))?;
+        let rules = match posix_offset(&name[standard..]) {
+            Some(east_s) => Rules::Fixed { east_s },
+            None => Rules::Named(jiff::tz::TimeZone::posix(&name).ok()?),
+        };
+        Some(TimeZone { name, rules })
     }
 
     /// An abbreviation, in any case.
@@ -173,6 +200,8 @@ impl TimeZone {
                 rules: Rules::Named(zone),
             });
         }
+        // No name of a zone has a case from here on.
+        let text = text.to_ascii_uppercase();
         let name_bytes = match text.strip_prefix('<') {
             // The form that a fixed offset is shown in.
             Some(rest) => rest.find('>')? + 2,
@@ -234,11 +263,8 @@ impl TimeZone {
                 // Nor has `+02:00` one.
                 None if self.name.starts_with(|first: char| !first.is_ascii_alphabetic()) => String::new(),
                 None => {
-                    let letters = self
-                        .name
-                        .find(|c: char| !c.is_ascii_alphabetic())
-                        .filter(|end| *end >= 3);
-                    self.name[..letters.unwrap_or(self.name.len())].to_string()
+                    let sign = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+');
+                    self.name[..self.name.find(sign).unwrap_or(self.name.len())].to_string()
                 }
             },
             Rules::Named(zone) => zone.to_offset_info(instant(utc_us)).abbreviation().to_owned(),
@@ -325,7 +351,8 @@ fn posix_offset(text: &str) -> Option<i32> {
         let value: i32 = part
             .parse()
             .ok()
-            .filter(|_| part.len() <= 3 && part.bytes().all(|b| b.is_ascii_digit()))?;
+            .filter(|_| part.len() <= 3 && part.bytes().all(|b| b.is_ascii_digit()))
+            .filter(|value| unit == 3600 || *value < 60)?;
         seconds += value * unit;
         unit /= 60;
     }
@@ -337,6 +364,9 @@ fn offset_text(east_s: i32, plus: char, minus: char) -> String {
     let mut text = format!("{sign}{:02}", s / 3600);
     if s % 3600 != 0 {
         text.push_str(&format!(":{:02}", s / 60 % 60));
+    }
+    if s % 60 != 0 {
+        text.push_str(&format!(":{:02}", s % 60));
     }
     text
 }

@@ -21,8 +21,8 @@ use mote_common::standby_names::{NamesError, SyncNames};
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_engine::Level;
 use mote_grammar::ast::IsolationLevel;
-use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
+use mote_types::time_zone::TimeZone;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
@@ -683,7 +683,8 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
     let milliseconds = |name: &str| value::integer(get(name), "ms").unwrap_or(0).max(0) as u64;
     let (date_style, date_order) = date_style::parse_canonical(get("DateStyle"));
     let format = FormatSettings {
-        time_zone: parse_time_zone(get("TimeZone"))?,
+        time_zone: TimeZone::named(get("TimeZone"))
+            .ok_or_else(|| SqlError::internal("the setting TimeZone names no zone"))?,
         date_style,
         date_order,
         interval_style: match get("IntervalStyle") {

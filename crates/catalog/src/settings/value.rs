@@ -1,6 +1,7 @@
 //! Values of settings: what is accepted, and the form in which SHOW prints them.
 
 use mote_common::{SqlError, SqlResult, error::state};
+use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
 
 use super::table::{Kind, Setting};
@@ -12,6 +13,7 @@ pub(super) fn canonical(setting: &Setting, name: &str, value: &str) -> SqlResult
         Kind::String if setting.name == "restrict_nonsystem_relation_kind" => relation_kinds(value)?,
         Kind::String if setting.name == "default_text_search_config" => text_search(name, value)?,
         Kind::String if setting.name.starts_with("lc_") => locale(name, value)?,
+        Kind::String if setting.name == "TimeZone" => parse_time_zone(value)?.name().to_string(),
         Kind::String => value.to_string(),
         Kind::Bool => switch(name, value)?.to_string(),
         Kind::Enum(words) => word(words, value)

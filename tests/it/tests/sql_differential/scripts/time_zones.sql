@@ -20,3 +20,26 @@ select '2011-03-26 23:59:59 UTC'::timestamptz at time zone 'MSK', '2014-10-25 22
 select '2020-01-01 12:00 akst'::timestamptz, '2020-01-01 12:00 CLST'::timestamptz, '2020-01-01 12:00 ULAST'::timestamptz;
 select '2020-01-01 12:00 WEST'::timestamptz;
 select date_trunc('day', timestamptz '2001-02-16 20:38:40+00', 'VET');
+-- The setting is shown in the form that the zone is known by; offsets behind POSIX names count west.
+set timezone = '+05:30'; show timezone; select '2020-07-01 00:00+00'::timestamptz, to_char('2020-01-01 00:00+00'::timestamptz, 'TZ OF');
+set timezone = '+5'; show timezone; select '2020-07-01 00:00+00'::timestamptz;
+set timezone = 5.5; show timezone; select '2020-07-01 00:00+00'::timestamptz;
+set timezone = -5; show timezone; select current_setting('timezone'), set_config('timezone', '+7', false), current_setting('timezone');
+set timezone = '+0'; show timezone;
+set timezone = 'utc'; show timezone;
+set timezone = 'europe/BERLIN'; show timezone;
+set timezone = '<+0530>-5:30'; show timezone; select '2020-07-01 00:00+00'::timestamptz;
+set timezone = 'ab5'; show timezone; select to_char('2020-07-01 00:00+00'::timestamptz, 'TZ OF');
+set timezone = 'x/y-5:15'; show timezone; select to_char('2020-07-01 00:00+00'::timestamptz, 'TZ OF');
+set timezone = 'est5edt,M3.2.0,M11.1.0'; show timezone; select '2020-07-01 00:00+00'::timestamptz, '2020-01-01 00:00+00'::timestamptz;
+set timezone = 'interval ''1'''; show timezone; select '2020-07-01 00:00+00'::timestamptz;
+set time zone interval '+05:30' hour to minute; show timezone;
+set timezone = '+05:30:15';
+set timezone = '+05:60';
+set timezone = '+168';
+set timezone = 1e3;
+set timezone = '-168:00';
+set timezone = ',';
+show timezone;
+select '2020-07-01'::timestamp at time zone '+05:60';
+set timezone = 'UTC';
