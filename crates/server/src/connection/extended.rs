@@ -1,5 +1,7 @@
 //! The extended query protocol: a statement is parsed, bound to its parameters, described and run, message by message.
 
+use std::borrow::Cow;
+
 use corosensei::Yielder;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -46,16 +48,21 @@ impl Connection {
             let mut parameters = session.parameter_buffer();
             let settings = &session.state.settings.effective.format;
             for ((value, format), ty) in bind.parameters().zip(types) {
-                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len());
+                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len(), "");
                 parameters.push(match (value, format) {
                     (None, _) => Datum::Null,
-                    (Some(bytes), 0) => match converter {
-                        None => frontend::utf8(bytes).and_then(|text| input_text(*ty, text, settings)),
-                        Some(converter) => {
-                            (converter.decode(bytes)).and_then(|text| input_text(*ty, &text, settings))
+                    (Some(bytes), 0) => {
+                        let text = match converter {
+                            None => frontend::utf8(bytes).map(Cow::Borrowed),
+                            Some(converter) => converter.decode(bytes),
                         }
+                        .map_err(in_parameter)?;
+                        // PostgreSQL shows as much of it as log_parameter_max_length_on_error allows: nothing, unless a
+                        // superuser wants it.
+                        input_text(*ty, &text, settings).map_err(|error| {
+                            self::in_parameter(error, bind.portal, parameters.len(), " = '...'")
+                        })?
                     }
-                    .map_err(in_parameter)?,
                     (Some(bytes), 1) => match converter {
                         None => input_binary(*ty, bytes),
                         Some(converter) => recoded_binary(*ty, bytes, converter),
@@ -165,8 +172,8 @@ fn recoded_binary(ty: ColumnType, bytes: &[u8], converter: Converter) -> SqlResu
     input_binary(ty, &recoded)
 }
 
-/// Says which parameter had bytes that are no value of its type.
-fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
+/// Says which parameter had bytes that are no value of its type, and what is shown of them.
+fn in_parameter(error: SqlError, portal: &str, index: usize, value: &str) -> SqlError {
     let number = index + 1;
     if error.state() == state::INVALID_BINARY_REPRESENTATION
         && error.message() == "incorrect binary data format"
@@ -177,7 +184,7 @@ fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
         );
     }
     error.context(match portal {
-        "" => format!("unnamed portal parameter ${number}"),
-        name => format!("portal \"{name}\" parameter ${number}"),
+        "" => format!("unnamed portal parameter ${number}{value}"),
+        name => format!("portal \"{name}\" parameter ${number}{value}"),
     })
 }
