@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_grammar::ast::{ParsedStatement, Statement};
+use mote_sql::bind::CallParameters;
 use mote_sql::catalog::CatalogView;
 use mote_sql::{PlanSettings, bind};
-use mote_types::ColumnType;
+use mote_types::{ColumnType, oid};
 
-use plan::{Plan, PlanBody};
+use plan::{OutputColumn, Plan, PlanBody};
 
 /// Turns a statement into a plan. A parameter type of zero means: infer it.
 ///
@@ -41,56 +42,74 @@ pub fn plan_statement(
             let bound = bind::bind_statement(&statement.statement, parameter_types, catalog, settings)?;
             optimize::optimize(bound, settings.folder)
         }
-        utility => Ok(Plan {
-            body: PlanBody::Utility(Arc::new(utility.clone())),
-            returns_rows: matches!(
-                utility,
-                Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
-            ),
-            output: utility_output(utility).into(),
-            ..parameters_within(statement, parameter_types, catalog, settings)?
+        other => Ok(Plan {
+            body: PlanBody::Utility(Arc::new(other.clone())),
+            ..utility(statement, parameter_types, catalog, settings)?
         }),
     }
 }
 
-/// The columns of a utility statement that yields rows, where they are known without the session.
-fn utility_output(statement: &Statement) -> Vec<plan::OutputColumn> {
-    match statement {
-        Statement::Explain(_) => vec![plan::OutputColumn {
-            name: "QUERY PLAN".to_owned(),
-            ty: ColumnType::TEXT,
-            table: Oid::INVALID,
-            attribute: 0,
-        }],
-        _ => Vec::new(),
-    }
-}
-
-/// A plan of nothing, with the parameters of the query that a utility statement runs, and what their types rest on.
-fn parameters_within(
+/// The plan of a utility statement but for its body: its parameters, what their types rest on, and the columns of its rows
+/// where they are known without the session.
+fn utility(
     statement: &ParsedStatement,
     parameter_types: &[Oid],
     catalog: &dyn CatalogView,
     settings: &PlanSettings<'_>,
 ) -> SqlResult<Plan> {
-    let inner = match &statement.statement {
-        Statement::DeclareCursor(declare) => Some(&declare.query),
-        Statement::CreateTableAs(create) => Some(&create.source),
-        Statement::Explain(explain) => Some(&explain.statement),
-        _ => None,
-    };
-    let may_have = settings.names.is_none() && settings.text.contains('$');
     let mut plan = Plan::empty();
-    if let Some(inner) = inner.filter(|_| may_have) {
-        let inner = ParsedStatement {
-            statement: inner.clone(),
-            range: statement.range.clone(),
-        };
-        let planned = plan_statement(&inner, parameter_types, catalog, settings)?;
-        plan.parameters = planned.parameters;
-        plan.dependencies = planned.dependencies;
+    plan.returns_rows = matches!(
+        statement.statement,
+        Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
+    );
+    if let Statement::Explain(_) = statement.statement {
+        plan.output = [output_column("QUERY PLAN", ColumnType::TEXT)].into();
+    }
+    match (&statement.statement, statement.statement.query_within()) {
+        // In a routine it is bound when it runs.
+        (Statement::Call(call), _) if settings.names.is_none() => {
+            let declared = CallParameters::Declared(parameter_types);
+            let bound = bind::bind_call(call, settings.text, catalog, declared)?;
+            plan.parameters = bound.parameters;
+            plan.dependencies = bound.dependencies;
+            if let Some(columns) = &bound.columns {
+                plan.returns_rows = true;
+                plan.output = columns
+                    .iter()
+                    .map(|(name, ty)| output_column(name, *ty))
+                    .collect();
+            }
+        }
+        (_, Some(inner)) if settings.names.is_none() && settings.text.contains('$') => {
+            let inner = ParsedStatement {
+                statement: inner.clone(),
+                range: statement.range.clone(),
+            };
+            let planned = plan_statement(&inner, parameter_types, catalog, settings)?;
+            plan.parameters = planned.parameters;
+            plan.dependencies = planned.dependencies;
+        }
+        _ => plan.parameters = declared(parameter_types)?,
     }
     Ok(plan)
+}
+
+fn output_column(name: &str, ty: ColumnType) -> OutputColumn {
+    OutputColumn {
+        name: name.to_owned(),
+        ty,
+        table: Oid::INVALID,
+        attribute: 0,
+    }
+}
+
+/// The types of parameters that the statement does not use: without a use there is nothing to infer them from.
+fn declared(types: &[Oid]) -> SqlResult<Vec<ColumnType>> {
+    let unknown = |ty: &Oid| *ty == Oid::INVALID || *ty == oid::UNKNOWN;
+    match types.iter().position(unknown) {
+        Some(index) => Err(bind::undetermined_parameter(index)),
+        None => Ok(types.iter().map(|ty| ColumnType::new(*ty)).collect()),
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ fn plan(sql: &str) -> SqlResult<Plan> {
         text: sql,
         folder: None,
         names: None,
+        parameters_known: false,
         restricts_views: false,
     };
     plan_statement(&parsed[0], &[], catalog, &settings)

@@ -124,6 +124,7 @@ fn plan_with(
             folder: Some(&mote_executor::expr::FOLDER),
             text,
             names: None,
+            parameters_known: true,
             restricts_views,
         };
         planned = Some(mote_planner::plan_statement(

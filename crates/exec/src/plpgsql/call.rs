@@ -5,7 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_engine::Access;
 use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, FunctionCall};
-use mote_sql::bind::{BoundCall, bind_call};
+use mote_sql::bind::{BoundCall, CallParameters, bind_call};
 use mote_types::{ColumnType, Datum};
 
 use super::code::*;
@@ -102,7 +102,12 @@ impl<'c> Frame<'c> {
         let catalog = &context.session.catalog;
         let mut bound = None;
         context.host.on_large_stack(&mut || {
-            bound = Some(bind_call(call, expression.text(), catalog, Some(&names)));
+            bound = Some(bind_call(
+                call,
+                expression.text(),
+                catalog,
+                CallParameters::Named(&names),
+            ));
         });
         let bound = bound.expect("the host runs the work")?;
         privileges::check_routine(&context.session.catalog, &bound.routine)?;

@@ -64,6 +64,7 @@ impl Session {
     pub(super) fn output_of(&self, plan: &Plan) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         match &plan.body {
             PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
+            PlanBody::Utility(_) if !plan.output.is_empty() => Ok(Some(plan.output.clone())),
             PlanBody::Utility(statement) => command::of(statement).columns(self),
         }
     }

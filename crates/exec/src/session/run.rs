@@ -85,10 +85,12 @@ impl Session {
         }
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => {
-                self.state.utility_parameters = UtilityParameters {
-                    types: portal.plan.plan.parameters.iter().map(|ty| ty.oid).collect(),
-                    values: std::mem::take(&mut portal.parameters),
-                };
+                if utility.takes_parameters() {
+                    self.state.utility_parameters = UtilityParameters {
+                        types: portal.plan.plan.parameters.iter().map(|ty| ty.oid).collect(),
+                        values: std::mem::take(&mut portal.parameters),
+                    };
+                }
                 let tag = self.run_utility(utility, &portal.prepared.text, host);
                 self.state.utility_parameters = UtilityParameters::default();
                 tag?

@@ -52,8 +52,11 @@ impl Session {
     }
 
     pub(crate) fn describe_execute(&self, execute: &ast::Execute) -> SqlResult<Option<Arc<[OutputColumn]>>> {
-        let prepared = self.named(&execute.name)?;
-        self.output_of(&prepared.current().plan)
+        // As in PostgreSQL a statement that is not there yet is missed when it is executed.
+        match self.named(&execute.name) {
+            Ok(prepared) => self.output_of(&prepared.current().plan),
+            Err(_) => Ok(None),
+        }
     }
 
     pub(crate) fn execute_statement(
@@ -113,6 +116,11 @@ impl Session {
     fn evaluate(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<Datum> {
         let prepared = self.prepare(text, &[], host)?;
         let plan = self.state.validate(&prepared, host)?;
+        let parameters = plan.plan.parameters.len();
+        if parameters > 0 {
+            let message = format!("there is no parameter ${parameters}");
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message).at(1));
+        }
         let mut portal = Portal::new(prepared, plan, Vec::new(), self.state.savepoint_depth);
         let memory = self.state.memory.clone();
         let mut collected = Collect::new(host, true, usize::MAX, memory);

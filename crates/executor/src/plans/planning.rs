@@ -157,6 +157,7 @@ impl SessionState {
                     folder: Some(&crate::expr::FOLDER),
                     text,
                     names: names.map(|names| &**names),
+                    parameters_known: false,
                     restricts_views: self.settings.effective.restricts_views,
                 };
                 let catalog = &self.catalog;

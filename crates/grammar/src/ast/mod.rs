@@ -110,6 +110,24 @@ pub enum Statement {
     Unsupported(UnsupportedStatement),
 }
 
+impl Statement {
+    /// The statement that this one declares a cursor over, fills a table with or explains: its parameters are those of
+    /// the whole.
+    pub fn query_within(&self) -> Option<&Statement> {
+        match self {
+            Statement::DeclareCursor(declare) => Some(&declare.query),
+            Statement::CreateTableAs(create) => Some(&create.source),
+            Statement::Explain(explain) => Some(&explain.statement),
+            _ => None,
+        }
+    }
+
+    /// May a statement that is no query use the parameters that a client binds?
+    pub fn takes_parameters(&self) -> bool {
+        matches!(self, Statement::Call(_)) || self.query_within().is_some()
+    }
+}
+
 /// The name of a command that there is no tree for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsupportedStatement(pub &'static str);

@@ -60,6 +60,7 @@ fn plan(sql: &str, conflict: NameConflict) -> SqlResult<Plan> {
         text: sql,
         folder: None,
         names: Some(&Names(conflict)),
+        parameters_known: false,
         restricts_views: false,
     };
     plan_statement(&parsed[0], &[] as &[Oid], catalog, &settings)

@@ -58,6 +58,31 @@ const USE_LATERAL: &str = "You might be able to move the set-returning function 
 
 impl Binder<'_> {
     pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        match self.without_void_parameters(call) {
+            None => self.call_as_written(call),
+            Some(reduced) => self.call_as_written(&reduced),
+        }
+    }
+
+    /// The call without the arguments that are parameters of type void: JDBC writes `{?= call f(?)}` with a parameter for
+    /// the result. None: there are no such arguments.
+    fn without_void_parameters(&self, call: &ast::FunctionCall) -> Option<ast::FunctionCall> {
+        if self.parameters.iter().all(|ty| ty.oid != oid::VOID) {
+            return None;
+        }
+        let is_void = |argument: &ast::Argument| match &argument.value.kind {
+            ast::ExprKind::Parameter(number) => {
+                let index = (*number as usize).wrapping_sub(1);
+                argument.name.is_none() && self.parameters.get(index).is_some_and(|ty| ty.oid == oid::VOID)
+            }
+            _ => false,
+        };
+        let mut reduced = call.clone();
+        reduced.arguments.retain(|argument| !is_void(argument));
+        (reduced.arguments.len() < call.arguments.len()).then_some(reduced)
+    }
+
+    fn call_as_written(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
         let routines = self.routines_called(call);
         let name = match self.function_name(call) {
             Err(_) if !routines.is_empty() => call.name.last(),
@@ -365,6 +390,12 @@ impl Binder<'_> {
             variadic: spread,
             result: ColumnType::new(result),
         })
+    }
+
+    /// Is a built-in function of the name what a call with arguments of these types means?
+    pub(super) fn means_builtin(&self, call: &ast::FunctionCall, inputs: &[Oid]) -> bool {
+        let found = |name: &str| matches!(self.choose(name, inputs, call.variadic), Choice::One(_));
+        self.function_name(call).is_ok_and(found)
     }
 
     fn choose(&self, name: &str, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {

@@ -65,7 +65,7 @@ pub use relation_expression::{
     RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
     bind_free_expression, bind_free_text, bind_partition_value, bind_written_expression,
 };
-pub use routine::{BoundCall, bind_call, row_columns};
+pub use routine::{BoundCall, CallParameters, bind_call, row_columns};
 pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
@@ -87,6 +87,8 @@ pub struct PlanSettings<'a> {
     pub folder: Option<&'a dyn ConstantFolder>,
     /// Names that a function brings along; they are the parameters then.
     pub names: Option<&'a dyn ParameterNames>,
+    /// There are no parameters but those whose types are given.
+    pub parameters_known: bool,
     /// Views of users may not be read: `restrict_nonsystem_relation_kind`.
     pub restricts_views: bool,
 }
@@ -106,10 +108,9 @@ pub fn bind_statement(
     let mut binder = Binder::new(catalog, settings.text, parameter_types);
     binder.folder = settings.folder;
     binder.restricts_views = settings.restricts_views;
+    binder.parameters_open = !settings.parameters_known;
     if let Some(names) = settings.names {
-        binder.parameters = names.types().to_vec();
-        binder.parameters_open = false;
-        binder.names = Some(names);
+        binder = binder.with_names(names);
     }
     binder.bind(statement)
 }
@@ -184,6 +185,14 @@ impl<'a> Binder<'a> {
             depth: 0,
             work: Meter::default(),
         }
+    }
+
+    /// The names around the statement are its parameters, and there are no others.
+    fn with_names(mut self, names: &'a dyn ParameterNames) -> Binder<'a> {
+        self.parameters = names.types().to_vec();
+        self.parameters_open = false;
+        self.names = Some(names);
+        self
     }
 
     /// Binds a query or a modifying statement.
@@ -391,7 +400,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-fn undetermined_parameter(index: usize) -> SqlError {
+pub fn undetermined_parameter(index: usize) -> SqlError {
     SqlError::new(
         state::INDETERMINATE_DATATYPE,
         format!("could not determine data type of parameter ${}", index + 1),

@@ -16,11 +16,11 @@ use super::coerce::{implicitly_coercible, spelled_out};
 use super::compare::Placed;
 use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
-use super::{Binder, relation_expression};
+use super::{Binder, relation_expression, undetermined_parameter};
 use crate::access::Dependency;
 use crate::builtin::function::{Callable, callables_named};
 use crate::expr::{Expr, RoutineExpr};
-use crate::routine::{Routine, RoutineKind, RoutineMode, RoutineType};
+use crate::routine::{Routine, RoutineArgument, RoutineKind, RoutineMode};
 use mote_grammar::ast;
 use mote_grammar::ast::{Location, Name};
 
@@ -30,7 +30,7 @@ struct Prototype<'r> {
     routine: Option<&'r Arc<Routine>>,
     /// Declared types, one per argument of the call.
     types: Vec<Oid>,
-    /// Which input each argument of the call is for.
+    /// The argument of the routine that each argument of the call is for, counted among those that calls give (`given`).
     slots: Vec<usize>,
     /// The arguments from the last input on are gathered into an array.
     spread: bool,
@@ -42,6 +42,24 @@ pub(super) struct ChosenRoutine {
     pub arguments: Vec<Expr>,
     pub ty: ColumnType,
     pub columns: Option<Vec<(String, ColumnType)>>,
+}
+
+/// How a routine is called. CALL has a place for each OUT argument, too, whose value nobody looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallForm {
+    Expression,
+    Statement,
+}
+
+impl CallForm {
+    /// The arguments that such a call gives to a routine.
+    fn given(self, routine: &Routine) -> Vec<&RoutineArgument> {
+        let takes = |argument: &&RoutineArgument| {
+            let mode = argument.mode;
+            mode.is_input() || (self == CallForm::Statement && mode == RoutineMode::Out)
+        };
+        routine.arguments.iter().filter(takes).collect()
+    }
 }
 
 impl Binder<'_> {
@@ -61,7 +79,7 @@ impl Binder<'_> {
         if routines.is_empty() {
             return Ok(None);
         }
-        let Some(chosen) = self.choose_routine(call, routines, arguments)? else {
+        let Some(chosen) = self.choose_routine(call, CallForm::Expression, routines, arguments)? else {
             return Ok(None);
         };
         if chosen.routine.kind == RoutineKind::Procedure {
@@ -112,6 +130,7 @@ impl Binder<'_> {
     pub(super) fn choose_routine(
         &mut self,
         call: &ast::FunctionCall,
+        form: CallForm,
         routines: &[Arc<Routine>],
         arguments: &[Placed],
     ) -> SqlResult<Option<ChosenRoutine>> {
@@ -119,7 +138,7 @@ impl Binder<'_> {
         let names: Vec<Option<&Name>> = call.arguments.iter().map(|a| a.name.as_ref()).collect();
         let mut prototypes = builtin_prototypes(call, &inputs, &names);
         for routine in routines {
-            for candidate in prototypes_of(routine, &names, call.variadic) {
+            for candidate in prototypes_of(routine, form, &names, call.variadic) {
                 // The same types in an earlier schema hide this one; spreading a variadic comes second.
                 if !prototypes.iter().any(|known| known.types == candidate.types) {
                     prototypes.push(candidate);
@@ -140,7 +159,8 @@ impl Binder<'_> {
         let Some(routine) = chosen.routine else {
             return Ok(None);
         };
-        if !self.rows_fit(routine, chosen, arguments) {
+        let given = form.given(routine);
+        if !self.rows_fit(&given, chosen, arguments) {
             return Ok(None);
         }
         let Some((declared, ty)) = resolve_polymorphic(&chosen.types, &inputs, routine.result.ty.oid) else {
@@ -154,8 +174,7 @@ impl Binder<'_> {
                 ColumnType::new(resolved.map_or(oid::TEXT, |(_, ty)| ty)),
             ));
         }
-        let converted =
-            self.place_arguments(routine, chosen, &declared, arguments.to_vec(), call.location)?;
+        let converted = self.place_arguments(&given, chosen, &declared, arguments.to_vec(), call.location)?;
         let ty = ColumnType::new(ty);
         let columns = self.result_columns(outputs, ty);
         Ok(Some(ChosenRoutine {
@@ -169,19 +188,18 @@ impl Binder<'_> {
     /// Arguments in the order of the inputs, defaults where none was given.
     fn place_arguments(
         &mut self,
-        routine: &Arc<Routine>,
+        given: &[&RoutineArgument],
         chosen: &Prototype<'_>,
         declared: &[Oid],
         arguments: Vec<Placed>,
         location: Location,
     ) -> SqlResult<Vec<Expr>> {
-        let inputs: Vec<_> = routine.inputs().collect();
-        let mut placed: Vec<Option<Expr>> = vec![None; inputs.len()];
+        let mut placed: Vec<Option<Expr>> = vec![None; given.len()];
         let mut gathered = Vec::new();
         for (((expr, place), ty), slot) in arguments.into_iter().zip(declared).zip(&chosen.slots) {
             // The routine will not know a length.
             let converted = spelled_out(self.coerce_argument(expr, *ty, place)?, place);
-            if chosen.spread && *slot + 1 == inputs.len() {
+            if chosen.spread && *slot + 1 == given.len() {
                 gathered.push(converted);
             } else {
                 placed[*slot] = Some(converted);
@@ -193,10 +211,14 @@ impl Binder<'_> {
             *placed.last_mut().expect("a variadic routine has an input") = array.into_iter().next();
         }
         let mut all = Vec::with_capacity(placed.len());
-        for (input, expr) in inputs.iter().zip(placed) {
-            all.push(match (expr, &input.default) {
+        for (argument, expr) in given.iter().zip(placed) {
+            // It was converted nevertheless: a parameter in its place has its type.
+            if !argument.mode.is_input() {
+                continue;
+            }
+            all.push(match (expr, &argument.default) {
                 (Some(expr), _) => expr,
-                (None, Some(text)) => self.argument_default(text, input.ty.ty, location)?,
+                (None, Some(text)) => self.argument_default(text, argument.ty.ty, location)?,
                 (None, None) => return Err(SqlError::internal("a chosen routine lacks an argument")),
             });
         }
@@ -250,10 +272,9 @@ impl Binder<'_> {
     }
 
     /// Arguments that are rows of a table must be of that table's row type.
-    fn rows_fit(&self, routine: &Routine, chosen: &Prototype<'_>, arguments: &[Placed]) -> bool {
-        let inputs: Vec<RoutineType> = routine.inputs().map(|input| input.ty).collect();
+    fn rows_fit(&self, given: &[&RoutineArgument], chosen: &Prototype<'_>, arguments: &[Placed]) -> bool {
         arguments.iter().zip(&chosen.slots).all(|((expr, _), slot)| {
-            let ty = inputs[*slot].ty.oid;
+            let ty = given[*slot].ty.ty.oid;
             if !is_composite(ty) || expr.ty().oid == ty {
                 return true;
             }
@@ -349,10 +370,11 @@ fn builtin_prototypes(
 /// How a routine can take a call with these (possibly named) arguments.
 fn prototypes_of<'r>(
     routine: &'r Arc<Routine>,
+    form: CallForm,
     names: &[Option<&Name>],
     variadic: bool,
 ) -> Vec<Prototype<'r>> {
-    let inputs: Vec<_> = routine.inputs().collect();
+    let inputs = form.given(routine);
     let mut found = Vec::new();
     let mut slots = Vec::with_capacity(names.len());
     let mut taken = vec![false; inputs.len()];
@@ -424,100 +446,80 @@ pub struct BoundCall {
     pub ty: ColumnType,
     /// The columns of OUT and INOUT arguments; None where there are none.
     pub columns: Option<Vec<(String, ColumnType)>>,
+    /// Types of $1.., as declared or inferred.
+    pub parameters: Vec<ColumnType>,
+    pub dependencies: Vec<Dependency>,
 }
 
-/// Binds CALL. Every OUT argument has a place in the call, whose value is not looked at. `names` are those around it.
+/// The parameters that a CALL may name.
+#[derive(Clone, Copy)]
+pub enum CallParameters<'a> {
+    /// $1.. as the client declares them: types of zero, and those it does not mention, are inferred.
+    Declared(&'a [Oid]),
+    /// $1.. whose types are known: there are no others.
+    Known(&'a [Oid]),
+    /// The names around the statement.
+    Named(&'a dyn super::ParameterNames),
+}
+
+/// Binds CALL. Every OUT argument has a place in the call, whose value is not looked at.
 pub fn bind_call(
     call: &ast::FunctionCall,
     text: &str,
     catalog: &dyn crate::catalog::CatalogView,
-    names: Option<&dyn super::ParameterNames>,
+    parameters: CallParameters<'_>,
 ) -> SqlResult<BoundCall> {
-    let mut binder = Binder::new(catalog, text, &[]);
-    binder.parameters_open = false;
-    if let Some(names) = names {
-        binder.parameters = names.types().to_vec();
-        binder.names = Some(names);
+    let mut binder = match parameters {
+        CallParameters::Declared(types) | CallParameters::Known(types) => Binder::new(catalog, text, types),
+        CallParameters::Named(names) => Binder::new(catalog, text, &[]).with_names(names),
+    };
+    binder.parameters_open = matches!(parameters, CallParameters::Declared(_));
+    // JDBC declares OUT arguments as void, as it does for functions, whose calls leave them out: here they have a place.
+    for ty in &mut binder.parameters {
+        if ty.oid == oid::VOID {
+            *ty = ColumnType::UNKNOWN;
+        }
     }
-    binder.levels.push(super::scope::Level::new(Clause::Other));
+    binder.levels.push(super::scope::Level::new(Clause::Call));
     binder.call_statement(call)
 }
 
 impl Binder<'_> {
-    fn call_statement(&mut self, call: &ast::FunctionCall) -> SqlResult<BoundCall> {
+    fn call_statement(mut self, call: &ast::FunctionCall) -> SqlResult<BoundCall> {
         let routines = self.routines_called(call);
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
             arguments.push((self.expression(&argument.value)?, argument.value.location));
         }
         let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
-        let mut chosen = None;
-        for routine in &routines {
-            // The places of OUT arguments are left out before the choice.
-            let is_out = |position: usize| {
-                let argument = match call.arguments[position].name.as_deref() {
-                    Some(name) => routine.arguments.iter().find(|argument| argument.name == *name),
-                    None => routine.arguments.get(position),
-                };
-                argument.is_some_and(|argument| argument.mode == RoutineMode::Out)
-            };
-            let outs = routine
-                .arguments
-                .iter()
-                .filter(|a| a.mode == RoutineMode::Out)
-                .count();
-            let given = (0..arguments.len()).filter(|position| is_out(*position)).count();
-            if routine.kind == RoutineKind::Procedure && given != outs {
-                continue;
+        let shown = format!("{}({})", display_name(call), type_list(&inputs));
+        let chosen = match self.choose_routine(call, CallForm::Statement, &routines, &arguments)? {
+            Some(chosen) if chosen.routine.kind == RoutineKind::Procedure => chosen,
+            None if !self.means_builtin(call, &inputs) => {
+                let message = format!("procedure {shown} does not exist");
+                return Err(self.error(state::UNDEFINED_FUNCTION, call.location, message).hint(
+                    "No procedure matches the given name and argument types. You might need to add explicit type \
+                     casts.",
+                ));
             }
-            let kept: Vec<usize> = (0..arguments.len())
-                .filter(|position| !is_out(*position))
-                .collect();
-            let mut reduced = call.clone();
-            reduced.arguments = kept
-                .iter()
-                .map(|position| call.arguments[*position].clone())
-                .collect();
-            let placed: Vec<Placed> = kept.iter().map(|position| arguments[*position].clone()).collect();
-            let one = std::slice::from_ref(routine);
-            if let Some(found) = self.choose_routine(&reduced, one, &placed)? {
-                let exact = found.arguments.len() == kept.len()
-                    && routine
-                        .inputs()
-                        .zip(&kept)
-                        .all(|(input, kept)| input.ty.ty.oid == inputs[*kept]);
-                if chosen.is_none() || exact {
-                    chosen = Some(found);
-                }
-                if exact {
-                    break;
-                }
+            _ => {
+                let message = format!("{shown} is not a procedure");
+                return Err(self
+                    .error(state::WRONG_OBJECT_TYPE, call.location, message)
+                    .hint("To call a function, use SELECT."));
             }
-        }
-        let shown = display_name(call);
-        let Some(chosen) = chosen else {
-            let message = format!("procedure {shown}({}) does not exist", type_list(&inputs));
-            return Err(self.error(state::UNDEFINED_FUNCTION, call.location, message).hint(
-                "No procedure matches the given name and argument types. You might need to add explicit type casts.",
-            ));
         };
-        if chosen.routine.kind == RoutineKind::Function {
-            let message = format!("{shown}({}) is not a procedure", type_list(&inputs));
-            return Err(self
-                .error(state::WRONG_OBJECT_TYPE, call.location, message)
-                .hint("To call a function, use SELECT."));
+        if let Some(index) = self.parameters.iter().position(|ty| ty.oid == oid::UNKNOWN) {
+            return Err(undetermined_parameter(index));
         }
-        if chosen.arguments.iter().any(Expr::contains_subplan) {
-            return Err(SqlError::new(
-                state::FEATURE_NOT_SUPPORTED,
-                "cannot use subquery in CALL argument",
-            ));
-        }
+        self.note_routine(&chosen.routine);
         Ok(BoundCall {
             routine: chosen.routine,
             arguments: chosen.arguments,
             ty: chosen.ty,
             columns: chosen.columns,
+            parameters: self.parameters,
+            dependencies: self.dependencies,
         })
     }
 }

@@ -44,6 +44,7 @@ pub(super) enum Clause {
     /// ALTER COLUMN .. TYPE .. USING.
     Transform,
     CopyWhere,
+    Call,
     /// EXECUTE's arguments and other places without a query around them.
     Other,
 }
@@ -79,6 +80,7 @@ impl Clause {
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
+            Clause::Call => "CALL arguments",
             Clause::Other => "this context",
         }
     }
@@ -94,6 +96,7 @@ impl Clause {
             Clause::TriggerWhen => "trigger WHEN condition",
             Clause::Transform => "transform expression",
             Clause::CopyWhere => "COPY FROM WHERE condition",
+            Clause::Call => "CALL argument",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
             _ => return None,

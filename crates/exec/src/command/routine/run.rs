@@ -1,21 +1,18 @@
 //! CALL and DO.
 
-use std::sync::Arc;
-
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{Do, FunctionCall};
 use mote_planner::plan::OutputColumn;
-use mote_sql::bind::BoundCall;
+use mote_sql::bind::{BoundCall, CallParameters, bind_call};
 use mote_types::Datum;
 
 use super::super::{internal, privileges};
 use crate::routine;
-use crate::utility::{BodyContext, Command, Issued, OwnSession};
+use crate::utility::{BodyContext, Command, Issued};
 use mote_catalog::tag::CommandTag;
-use mote_executor::context::SessionState;
-use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
+use mote_executor::context::{SessionState, StatementContext, UtilityParameters};
 use mote_executor::expr::compile;
 use mote_executor::runtime::{Runtime, Values};
 
@@ -52,10 +49,6 @@ impl Command for FunctionCall {
         true
     }
 
-    fn columns(&self, session: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
-        Ok(describe_call(self, session.state())?.map(Arc::from))
-    }
-
     fn has_body(&self) -> bool {
         true
     }
@@ -76,24 +69,16 @@ pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>
     Ok(CommandTag::Word("DO"))
 }
 
-fn bind(call: &FunctionCall, session: &SessionState) -> SqlResult<BoundCall> {
-    mote_sql::bind::bind_call(call, &session.statement_text, &session.catalog, None)
+fn bind(call: &FunctionCall, text: &str, types: &[Oid], session: &SessionState) -> SqlResult<BoundCall> {
+    bind_call(call, text, &session.catalog, CallParameters::Known(types))
 }
 
 /// The columns that a CALL yields: the procedure's OUT and INOUT arguments.
-pub(in super::super) fn describe_call(
-    call: &FunctionCall,
-    session: &SessionState,
-) -> SqlResult<Option<Vec<OutputColumn>>> {
-    let bound = mote_sql::bind::bind_call(call, "", &session.catalog, None)?;
-    Ok(output(&bound))
-}
-
 fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
     let columns = bound.columns.as_ref()?.iter().map(|(name, ty)| OutputColumn {
         name: name.clone(),
         ty: *ty,
-        table: mote_common::Oid::INVALID,
+        table: Oid::INVALID,
         attribute: 0,
     });
     Some(columns.collect())
@@ -138,11 +123,17 @@ fn bound_with_arguments(
     call: &FunctionCall,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(BoundCall, Vec<Datum>)> {
-    let bound = internal::on_large_stack(context, |session| bind(call, session))?;
+    let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
+    let bound = internal::on_large_stack(context, |session| {
+        bind(call, &session.statement_text, &types, session)
+    })?;
     privileges::check_routine(&context.session.catalog, &bound.routine)?;
     let mut arguments = Vec::with_capacity(bound.arguments.len());
     let snapshot = context.transaction.snapshot();
-    let mut values = Values::default();
+    let mut values = Values {
+        parameters: values,
+        ..Values::default()
+    };
     for argument in &bound.arguments {
         let expression = compile(argument)?;
         let mut runtime = Runtime::new(context, &snapshot, &mut values);

@@ -77,3 +77,16 @@ drop procedure p;
 drop procedure p2(int);
 create function rec(n int) returns int language sql as 'select case when n <= 0 then 0 else 1 + rec(n-1) end';
 create function fact(n int) returns numeric language sql as $$ select case when n <= 1 then 1 else n * fact(n - 1) end $$;
+-- CALL chooses among all procedures of the name, with a place for each OUT argument.
+create procedure chosen (a int) language plpgsql as $$ begin raise notice 'int'; end $$;
+create procedure chosen (a text) language plpgsql as $$ begin raise notice 'text'; end $$;
+create procedure chosen (a int, out b int) language plpgsql as $$ begin b := 1; end $$;
+create procedure chosen (a int, b text) language plpgsql as $$ begin raise notice 'int and text'; end $$;
+call chosen('x'); call chosen(1); call chosen(1, null); call chosen(1, 'x'); call chosen(1, 2);
+call chosen(a => 1, b => null::text);
+call chosen(1.5);
+call chosen(); 
+call chosen(1, 2, 3);
+call now();
+call abs(1);
+drop procedure chosen (int, out int); call chosen(1, null);

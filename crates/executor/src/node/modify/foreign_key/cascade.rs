@@ -107,6 +107,7 @@ fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<P
         folder: Some(&crate::expr::FOLDER),
         text,
         names: None,
+        parameters_known: false,
         restricts_views: false,
     };
     let mut planned = None;
