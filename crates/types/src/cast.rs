@@ -3,6 +3,7 @@
 //! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
 //! by `typmod::coerce_typmod`, after the conversion of the type itself.
 
+use crate::catalog::range::is_multirange;
 use crate::catalog::user::is_row;
 use crate::catalog::{ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{
@@ -161,6 +162,7 @@ fn convert(
         | Datum::TimestampTz(_)
         | Datum::Interval(_) => convert_datetime(datum, from, to, settings),
         Datum::Jsonb(value) => convert_json(value, from, to),
+        Datum::Range(_) if is_multirange(to.oid) => family::range::multirange(datum),
         // What binds a conversion between rows takes them apart; here only the name of the type changes.
         Datum::Record(_) if to.oid == oid::RECORD => datum.try_clone(),
         _ => Err(cannot_cast(from, to)),

@@ -1,7 +1,7 @@
 //! Order, equality and hashing of datums of one type, as PostgreSQL's default operator classes have them.
 //!
 //! Text compares by bytes (collation C), floats put NaN last and -0 equal to 0, numerics ignore display scale,
-//! intervals compare as spans of 30-day months, arrays and records compare elementwise. A NULL sorts after every
+//! intervals compare as spans of 30-day months, arrays and records compare elementwise, ranges by their bounds. A NULL sorts after every
 //! value and equals itself: right for sorting and grouping, while SQL's `=` is strict and never comes here with one.
 //! Hashing agrees with equality, also across int2, int4, int8 and oid.
 
@@ -14,7 +14,9 @@ use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 
 use crate::catalog::format_type;
-use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record, without_blanks};
+use crate::datum::{
+    Array, Bound, Datum, ELEMENT_COST, Interval, Multirange, Range, Record, Span, without_blanks,
+};
 use crate::numeric::Numeric;
 
 /// Orders two datums of the same type. Integers of different widths and numeric with integers also compare;
@@ -55,6 +57,8 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Jsonb(a), Datum::Jsonb(b)) => a.compare(b),
         (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
         (Datum::Record(a), Datum::Record(b)) => compare_records(a, b),
+        (Datum::Range(a), Datum::Range(b)) => compare_ranges(a, b),
+        (Datum::Multirange(a), Datum::Multirange(b)) => compare_multiranges(a, b),
         _ => compare_mixed(a, b),
     }
 }
@@ -162,6 +166,69 @@ fn compare_records(a: &Record, b: &Record) -> Ordering {
     a.fields.len().cmp(&b.fields.len())
 }
 
+/// The empty range first, then by where they begin, then by where they end.
+fn compare_ranges(a: &Range, b: &Range) -> Ordering {
+    match (&a.span, &b.span) {
+        (Some(a), Some(b)) => compare_spans(a, b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    }
+}
+
+/// Range by range; what another one goes on from is less.
+fn compare_multiranges(a: &Multirange, b: &Multirange) -> Ordering {
+    let mut meter = Meter::default();
+    for (x, y) in a.spans.iter().zip(&b.spans) {
+        meter.pass(ELEMENT_COST);
+        match compare_spans(x, y) {
+            Ordering::Equal => {}
+            unequal => return unequal,
+        }
+    }
+    a.spans.len().cmp(&b.spans.len())
+}
+
+pub fn compare_spans(a: &Span, b: &Span) -> Ordering {
+    compare_ends(End::Lower(&a.lower), End::Lower(&b.lower))
+        .then_with(|| compare_ends(End::Upper(&a.upper), End::Upper(&b.upper)))
+}
+
+/// The first or the last place of a span.
+#[derive(Clone, Copy)]
+pub enum End<'s> {
+    Lower(&'s Bound),
+    Upper(&'s Bound),
+}
+
+impl<'s> End<'s> {
+    pub fn bound(self) -> &'s Bound {
+        match self {
+            End::Lower(bound) | End::Upper(bound) => bound,
+        }
+    }
+
+    /// Which way the place is: before its value, at it, behind it; without a value, before or behind all.
+    fn side(self) -> i8 {
+        let bound = self.bound();
+        match self {
+            _ if bound.inclusive => 0,
+            End::Lower(_) if bound.value.is_none() => -1,
+            End::Upper(_) if bound.value.is_none() => 1,
+            End::Lower(_) => 1,
+            End::Upper(_) => -1,
+        }
+    }
+}
+
+/// Orders two places on the line of values, each the first or the last of a span.
+pub fn compare_ends(a: End<'_>, b: End<'_>) -> Ordering {
+    match (&a.bound().value, &b.bound().value) {
+        (Some(x), Some(y)) => compare(x, y).then_with(|| a.side().cmp(&b.side())),
+        (None, None) => a.side().cmp(&b.side()),
+        (None, Some(_)) => a.side().cmp(&0),
+        (Some(_), None) => 0.cmp(&b.side()),
+    }
+}
+
 /// Refuses rows whose fields cannot be compared, as far as they have to be: a field that differs decides.
 #[cold]
 pub fn check_alike(a: &Record, b: &Record) -> SqlResult<()> {
@@ -229,8 +296,29 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
             })
         }
         Datum::Record(record) => record.fields.iter().for_each(|field| hash(field, state)),
+        Datum::Range(range) => match &range.span {
+            Some(span) => hash_span(span, state),
+            None => 0u8.hash(state),
+        },
+        Datum::Multirange(multirange) => {
+            let mut meter = Meter::default();
+            multirange.spans.iter().for_each(|span| {
+                meter.pass(ELEMENT_COST);
+                hash_span(span, state)
+            })
+        }
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => {
             unreachable!("hashed as i64 above")
+        }
+    }
+}
+
+fn hash_span<H: Hasher>(span: &Span, state: &mut H) {
+    for bound in [&span.lower, &span.upper] {
+        bound.inclusive.hash(state);
+        match &bound.value {
+            Some(value) => hash(value, state),
+            None => 1u8.hash(state),
         }
     }
 }

@@ -12,6 +12,9 @@
 use std::sync::Arc;
 
 pub use crate::catalog::RowType;
+pub use range::{Bound, Multirange, Range, Span};
+
+mod range;
 
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -58,6 +61,8 @@ pub enum Datum {
     /// Every array type; also `int2vector` and `oidvector`.
     Array(Box<Array>),
     Record(Box<Record>),
+    Range(Box<Range>),
+    Multirange(Box<Multirange>),
 }
 
 const _: () = assert!(size_of::<Datum>() == 24);
@@ -152,6 +157,17 @@ impl Datum {
         Datum::Array(Box::new(Array::from_elements(element, elements)))
     }
 
+    /// A range, or the empty one where there is no span.
+    pub fn range(subtype: Oid, span: Option<Span>) -> Datum {
+        Datum::Range(Box::new(Range { subtype, span }))
+    }
+
+    /// A multirange of spans that are in order and do not touch.
+    pub fn multirange(subtype: Oid, spans: Vec<Span>) -> Datum {
+        let spans = spans.into();
+        Datum::Multirange(Box::new(Multirange { subtype, spans }))
+    }
+
     pub fn oid(value: Oid) -> Datum {
         Datum::Oid(value.0)
     }
@@ -199,6 +215,8 @@ impl Datum {
                 })))
             }
             Datum::Jsonb(value) => Ok(Datum::Jsonb(Box::new(value.try_clone()?))),
+            Datum::Range(value) => Ok(Datum::Range(Box::new(value.try_clone()?))),
+            Datum::Multirange(value) => Ok(Datum::Multirange(Box::new(value.try_clone()?))),
             _ => Ok(self.clone()),
         }
     }
@@ -211,6 +229,7 @@ impl Datum {
             Datum::Padded(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
             Datum::Bytea(value) if value.len() >= OUTPUT_PAID_BYTES => 2 * value.len(),
             Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => self.heap_bytes(),
+            Datum::Multirange(value) if value.spans.len() >= ELEMENTS_PAID => self.heap_bytes(),
             Datum::Jsonb(value) if value.is_long() => self.heap_bytes(),
             _ => return Ok(()),
         };
@@ -269,6 +288,8 @@ impl Datum {
             Datum::Jsonb(_) => "Jsonb",
             Datum::Array(_) => "Array",
             Datum::Record(_) => "Record",
+            Datum::Range(_) => "Range",
+            Datum::Multirange(_) => "Multirange",
         }
     }
 
@@ -289,6 +310,8 @@ impl Datum {
                 let fields: usize = record.fields.iter().map(Datum::heap_bytes).sum();
                 size_of::<Record>() + record.fields.capacity() * size_of::<Datum>() + fields
             }
+            Datum::Range(range) => range.heap_bytes(),
+            Datum::Multirange(multirange) => multirange.heap_bytes(),
             _ => 0,
         }
     }

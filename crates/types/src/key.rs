@@ -8,8 +8,8 @@
 //! Every value encoding is prefix-free, so columns can be put one behind the other.
 
 use crate::catalog::ColumnType;
-use crate::datum::{Datum, without_blanks};
-use crate::ordered_bytes::{write_escaped, write_interval, write_numeric};
+use crate::datum::Datum;
+use crate::ordered_bytes;
 use crate::storage::{KeyEncoding, fixed_numeric_scale, key_encoding};
 use std::cmp::Ordering;
 
@@ -74,67 +74,19 @@ pub fn encode_key(datum: &Datum, column: &KeyColumn, out: &mut Vec<u8>) {
 #[inline]
 fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
-        Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&flip_i32(*value)),
-        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Int8(value) if key_encoding(ty) == Some(KeyEncoding::Unsigned) => {
             out.extend_from_slice(&value.to_be_bytes())
         }
-        Datum::Int8(value)
-        | Datum::Enum(value)
-        | Datum::Time(value)
-        | Datum::Timestamp(value)
-        | Datum::TimestampTz(value) => out.extend_from_slice(&flip_i64(*value)),
-        Datum::Text(value) => write_escaped(value.as_bytes(), out),
-        Datum::Padded(value) => write_escaped(without_blanks(value).as_bytes(), out),
-        Datum::Bytea(value) => write_escaped(value, out),
         Datum::Numeric(value) => match fixed_numeric_scale(ty) {
-            Some(_) if value.is_nan() => out.extend_from_slice(&flip_i64(i64::MAX)),
+            Some(_) if value.is_nan() => ordered_bytes::write_i64(i64::MAX, out),
             Some(scale) => {
                 let scaled = value.to_scaled_i64(scale).expect("callers check key_bound first");
-                out.extend_from_slice(&flip_i64(scaled))
+                ordered_bytes::write_i64(scaled, out)
             }
-            None => write_numeric(value, out),
+            None => ordered_bytes::write_numeric(value, out),
         },
-        Datum::Bool(value) => out.push(*value as u8),
-        Datum::Int2(value) => out.extend_from_slice(&((*value as u16) ^ 0x8000).to_be_bytes()),
-        Datum::Oid(value) => out.extend_from_slice(&value.to_be_bytes()),
-        Datum::Float4(value) => out.extend_from_slice(&float4_key(*value)),
-        Datum::Float8(value) => out.extend_from_slice(&float8_key(*value)),
-        Datum::Uuid(value) => out.extend_from_slice(value),
-        Datum::Interval(value) => write_interval(value, out),
-        Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => {
-            unreachable!("{} has no key encoding", datum.variant_name())
-        }
+        other => ordered_bytes::write(other, out),
     }
-}
-
-#[inline]
-fn flip_i32(value: i32) -> [u8; 4] {
-    ((value as u32) ^ (1 << 31)).to_be_bytes()
-}
-
-#[inline]
-fn flip_i64(value: i64) -> [u8; 8] {
-    ((value as u64) ^ (1 << 63)).to_be_bytes()
-}
-
-/// Sets the sign bit of positive floats and inverts negative ones, after -0 and NaN are made canonical.
-fn float8_key(value: f64) -> [u8; 8] {
-    let bits = if value.is_nan() {
-        f64::NAN.to_bits() & !(1 << 63)
-    } else {
-        (value + 0.0).to_bits()
-    };
-    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
-}
-
-fn float4_key(value: f32) -> [u8; 4] {
-    let bits = if value.is_nan() {
-        f32::NAN.to_bits() & !(1 << 31)
-    } else {
-        (value + 0.0).to_bits()
-    };
-    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
 }
 
 /// Where a search value lies among the possible keys of a column. A comparison such as `x > 1.005` on a

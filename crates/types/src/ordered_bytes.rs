@@ -1,11 +1,59 @@
-//! Values of varying length as bytes that compare as the values do, each prefix-free.
+//! Values as bytes that compare as the values do, each prefix-free.
 //!
-//! `key` puts them together to index keys; `storage` keeps them in front of a stored numeric or interval, so that the
-//! engine makes a key from a row without knowing the type.
+//! `key` puts them together to index keys; `storage` keeps them in front of a stored numeric, interval or range, so that
+//! the engine makes a key from a row without knowing the type.
+//! Leaves out: types whose keys depend on more than the value (`numeric(p,s)`, `tid`), which are `key`'s.
 
 use crate::compare::interval_span;
-use crate::datum::Interval;
+use crate::datum::{Bound, Datum, Interval, Multirange, Range, Span, without_blanks};
 use crate::numeric::Numeric;
+
+/// Appends the bytes of a value that has some (`is_ordered`).
+#[inline]
+pub fn write(datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Int4(value) | Datum::Date(value) => write_i32(*value, out),
+        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Int8(value)
+        | Datum::Enum(value)
+        | Datum::Time(value)
+        | Datum::Timestamp(value)
+        | Datum::TimestampTz(value) => write_i64(*value, out),
+        Datum::Text(value) => write_escaped(value.as_bytes(), out),
+        Datum::Padded(value) => write_escaped(without_blanks(value).as_bytes(), out),
+        Datum::Bytea(value) => write_escaped(value, out),
+        Datum::Numeric(value) => write_numeric(value, out),
+        Datum::Bool(value) => out.push(*value as u8),
+        Datum::Int2(value) => out.extend_from_slice(&((*value as u16) ^ 0x8000).to_be_bytes()),
+        Datum::Oid(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Float4(value) => out.extend_from_slice(&float4_key(*value)),
+        Datum::Float8(value) => out.extend_from_slice(&float8_key(*value)),
+        Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Interval(value) => write_interval(value, out),
+        Datum::Range(value) => write_range(value, out),
+        Datum::Multirange(value) => write_multirange(value, out),
+        Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => {
+            unreachable!("{} has no key encoding", datum.variant_name())
+        }
+    }
+}
+
+/// True if `write` knows the value: not so for types that cannot be keys, whose ranges cannot be keys either.
+pub fn is_ordered(datum: &Datum) -> bool {
+    match datum {
+        Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => false,
+        Datum::Range(range) => are_ordered(range.span.as_slice()),
+        Datum::Multirange(multirange) => are_ordered(&multirange.spans),
+        _ => true,
+    }
+}
+
+/// All bounds are of one type.
+fn are_ordered(spans: &[Span]) -> bool {
+    let mut bounds = spans.iter().flat_map(|span| [&span.lower, &span.upper]);
+    let value = bounds.find_map(|bound| bound.value.as_ref());
+    value.is_none_or(is_ordered)
+}
 
 /// 0x00 becomes 0x00 0xFF; 0x00 0x00 ends: a shorter string sorts before its extensions.
 pub fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
@@ -66,4 +114,64 @@ pub fn write_numeric(value: &Numeric, out: &mut Vec<u8>) {
 /// The span in microseconds, sixteen bytes, sign flipped.
 pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
     out.extend_from_slice(&((interval_span(value) as u128) ^ (1 << 127)).to_be_bytes());
+}
+
+/// 1 and the bounds of each span, then 0.
+fn write_multirange(multirange: &Multirange, out: &mut Vec<u8>) {
+    for span in &multirange.spans {
+        out.push(1);
+        write_span(span, out);
+    }
+    out.push(0);
+}
+
+/// 0 for the empty range, else 1 and the bounds.
+fn write_range(range: &Range, out: &mut Vec<u8>) {
+    out.push(range.span.is_some() as u8);
+    if let Some(span) = &range.span {
+        write_span(span, out);
+    }
+}
+
+/// Each bound is 1, its value and where it lies beside the value; or 0 without a lower one, 2 without an upper one.
+fn write_span(span: &Span, out: &mut Vec<u8>) {
+    let mut write_bound = |bound: &Bound, none: u8, behind: bool| match &bound.value {
+        Some(value) => {
+            out.push(1);
+            write(value, out);
+            out.push(behind as u8);
+        }
+        None => out.push(none),
+    };
+    write_bound(&span.lower, 0, !span.lower.inclusive);
+    write_bound(&span.upper, 2, span.upper.inclusive);
+}
+
+#[inline]
+fn write_i32(value: i32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&((value as u32) ^ (1 << 31)).to_be_bytes());
+}
+
+#[inline]
+pub fn write_i64(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&((value as u64) ^ (1 << 63)).to_be_bytes());
+}
+
+/// Sets the sign bit of positive floats and inverts negative ones, after -0 and NaN are made canonical.
+pub fn float8_key(value: f64) -> [u8; 8] {
+    let bits = if value.is_nan() {
+        f64::NAN.to_bits() & !(1 << 63)
+    } else {
+        (value + 0.0).to_bits()
+    };
+    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
+}
+
+pub fn float4_key(value: f32) -> [u8; 4] {
+    let bits = if value.is_nan() {
+        f32::NAN.to_bits() & !(1 << 31)
+    } else {
+        (value + 0.0).to_bits()
+    };
+    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
 }

@@ -18,10 +18,11 @@
 //! | bytea                      | Variable | as is                                                | Escaped      |
 //! | `Representation::Unsigned8` | Fixed8  | unsigned (`family`)                                  | Unsigned     |
 //! | `..::OrderedBytes`         | Variable | as is (`family`)                                     | Escaped      |
-//! | numeric, interval          | Variable | key length (u16), key bytes, payload                 | Prefixed     |
+//! | numeric, interval, ranges  | Variable | key length (u16), key bytes, payload                 | Prefixed     |
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
 use crate::catalog::ColumnType;
+use crate::catalog::range::{is_multirange, is_range, without_range};
 use crate::catalog::user::{is_composite, is_enum, row_type};
 use std::sync::Arc;
 
@@ -116,6 +117,10 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         oid::UUID => Some(KeyEncoding::Raw16),
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => Some(KeyEncoding::Signed),
         oid::NUMERIC | oid::INTERVAL => Some(KeyEncoding::Prefixed),
+        other if is_range(other) || is_multirange(other) => {
+            let subtype = ColumnType::new(without_range(other));
+            key_encoding(subtype).and(Some(KeyEncoding::Prefixed))
+        }
         oid::BYTEA => Some(KeyEncoding::Escaped),
         oid::BPCHAR => Some(KeyEncoding::Unpadded),
         other if !crate::catalog::has_equality(other) => None,
@@ -161,6 +166,8 @@ pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Jsonb(value) => value.write_storage(out),
         Datum::Array(value) => encode_array(value, out),
         Datum::Record(value) => encode_record(value, ty, out),
+        Datum::Range(value) => range::encode(datum, value, out),
+        Datum::Multirange(value) => range::encode_multirange(datum, value, out),
         Datum::Null => unreachable!("NULL is a bit of the row, not stored bytes"),
     }
 }
@@ -286,6 +293,8 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         other if crate::catalog::is_oid_like(other) => Datum::Oid(u32::from_le_bytes(fixed(bytes))),
         other if is_enum(other) => Datum::Enum(i64::from_le_bytes(fixed(bytes))),
         _ if ty.is_array() => Datum::Array(Box::new(decode_array(bytes))),
+        other if is_range(other) => Datum::Range(Box::new(range::decode(bytes))),
+        other if is_multirange(other) => Datum::Multirange(Box::new(range::decode_multirange(bytes))),
         other => match representation(other) {
             Some(Representation::Unsigned8) => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
             Some(Representation::OrderedBytes) => Datum::Bytea(bytes.into()),
@@ -404,5 +413,6 @@ fn decode_composite(ty: Oid, bytes: &[u8]) -> Record {
     }
 }
 
+mod range;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use mote_common::Oid;
 use mote_sql::builtin::function::type_io;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::cast::relabelled;
+use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_enum;
 use mote_types::family::FAMILIES;
 use mote_types::signature::{OperatorClass, class};
@@ -75,6 +76,8 @@ pub fn default_operator_class(method: IndexMethod, ty: Oid) -> Oid {
         mote_types::oid::VARCHAR => mote_types::oid::TEXT,
         _ if mote_types::ColumnType::new(ty).is_array() => mote_types::oid::ANYARRAY,
         _ if is_enum(ty) => mote_types::oid::ANYENUM,
+        _ if is_range(ty) => mote_types::oid::ANYRANGE,
+        _ if is_multirange(ty) => mote_types::oid::ANYMULTIRANGE,
         _ if mote_types::catalog::is_oid_like(ty) => mote_types::oid::OID,
         _ => ty,
     };
@@ -191,6 +194,8 @@ const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10035, "record_ops", 6194, 2249, true, 0, "record_ops"),
     class(10001, "array_ops", 627, 2277, true, 0, "array_ops"),
     class(10066, "uuid_ops", 2969, 2950, true, 0, "uuid_ops"),
+    class(10077, "range_ops", 3903, 3831, true, 0, "range_ops"),
+    class(10081, "multirange_ops", 4225, 4537, true, 0, "multirange_ops"),
     class(10068, "pg_lsn_ops", 3254, 3220, true, 0, "pg_lsn_ops"),
     class(10070, "enum_ops", 3523, 3500, true, 0, "enum_ops"),
     class(10089, "jsonb_ops", 4034, 3802, true, 0, "jsonb_ops"),
@@ -310,6 +315,11 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(3506, "enum_in", &[2275, 26], 3500, true),
     support(3532, "enum_recv", &[2281, 26], 3500, true),
     support(3805, "jsonb_recv", &[2281], 3802, false),
+    support(3832, "anyrange_in", &[2275, 26, 23], 3831, true),
+    support(3833, "anyrange_out", &[3831], 2275, true),
+    support(3834, "range_in", &[2275, 26, 23], 3831, true),
+    support(3836, "range_recv", &[2281, 26, 23], 3831, true),
+    support(3916, "range_typanalyze", &[2281], 16, true),
     support(4001, "jsonpath_in", &[2275], 4072, false),
     support(4002, "jsonpath_recv", &[2281], 4072, false),
     support(4003, "jsonpath_out", &[4072], 2275, false),
@@ -317,6 +327,13 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(4087, "regnamespacerecv", &[2281], 4089, false),
     support(4094, "regrolerecv", &[2281], 4096, false),
     support(4196, "regcollationrecv", &[2281], 4191, false),
+    support(4226, "anycompatiblemultirange_in", &[2275, 26, 23], 4538, true),
+    support(4227, "anycompatiblemultirange_out", &[4538], 2275, true),
+    support(4229, "anymultirange_in", &[2275, 26, 23], 4537, true),
+    support(4230, "anymultirange_out", &[4537], 2275, true),
+    support(4231, "multirange_in", &[2275, 26, 23], 4537, true),
+    support(4233, "multirange_recv", &[2281, 26, 23], 4537, true),
+    support(4242, "multirange_typanalyze", &[2281], 16, true),
     support(5082, "xid8recv", &[2281], 5069, false),
     support(5086, "anycompatible_in", &[2275], 5077, false),
     support(5087, "anycompatible_out", &[5077], 2275, false),
@@ -326,6 +343,8 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(5091, "anycompatiblearray_send", &[5078], 17, true),
     support(5092, "anycompatiblenonarray_in", &[2275], 5079, false),
     support(5093, "anycompatiblenonarray_out", &[5079], 2275, false),
+    support(5094, "anycompatiblerange_in", &[2275, 26, 23], 5080, true),
+    support(5095, "anycompatiblerange_out", &[5080], 2275, true),
     support(6098, "jsonb_subscript_handler", &[2281], 2281, false),
     support(6179, "array_subscript_handler", &[2281], 2281, false),
     support(6180, "raw_array_subscript_handler", &[2281], 2281, false),

@@ -18,6 +18,7 @@ use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
 use mote_types::catalog::is_text_like;
+use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_enum;
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, oid};
@@ -474,6 +475,8 @@ fn require_class(class: &OperatorClass, ty: ColumnType) -> SqlResult<()> {
     let takes = match class.input {
         oid::ANYARRAY => ty.is_array(),
         oid::ANYENUM => is_enum(ty.oid),
+        oid::ANYRANGE => is_range(ty.oid),
+        oid::ANYMULTIRANGE => is_multirange(ty.oid),
         oid::TEXT => matches!(ty.oid, oid::TEXT | oid::VARCHAR),
         input => input == ty.oid || input == oid::OID && mote_types::catalog::is_oid_like(ty.oid),
     };

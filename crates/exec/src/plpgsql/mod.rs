@@ -18,7 +18,7 @@ mod expression;
 mod frame;
 mod loops;
 mod names;
-mod place;
+pub(crate) mod place;
 mod query;
 mod raise;
 mod returning;

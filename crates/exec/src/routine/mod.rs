@@ -24,10 +24,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlResult};
+use mote_common::SqlResult;
 use mote_sql::routine::Routine;
+use mote_types::ColumnType;
 use mote_types::catalog::user::{is_composite, is_row};
-use mote_types::{ColumnType, oid};
 
 use crate::utility::BodyContext;
 pub use call::{call, call_procedure, run_block, validate};
@@ -75,18 +75,4 @@ pub fn result_columns(
         })
         .collect();
     (!columns.is_empty()).then_some(columns)
-}
-
-/// Types that stand for whatever a call gives.
-pub fn is_polymorphic(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYELEMENT
-            | oid::ANYARRAY
-            | oid::ANYNONARRAY
-            | oid::ANYENUM
-            | oid::ANYCOMPATIBLE
-            | oid::ANYCOMPATIBLEARRAY
-            | oid::ANYCOMPATIBLENONARRAY
-    )
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::OutputColumn;
+use mote_types::catalog::polymorphism;
 use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, Record, RowType};
 
@@ -128,7 +129,7 @@ fn row_type(output: &[OutputColumn]) -> RowType {
 
 fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
     let declared = match call.routine.result.row_of {
-        _ if !super::is_polymorphic(call.routine.result.ty.oid) => {
+        _ if polymorphism(call.routine.result.ty.oid).is_none() => {
             mote_catalog::routine_text::type_text(call.routine.result)
         }
         _ => call.result.name(),

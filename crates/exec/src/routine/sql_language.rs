@@ -17,14 +17,15 @@ use mote_sql::access::Command;
 use mote_sql::bind::ParameterReference;
 use mote_sql::catalog::CatalogView;
 use mote_sql::routine::Routine;
+use mote_types::catalog::polymorphism;
 use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum, oid};
 use parking_lot::Mutex;
 
+use super::Language;
 use super::nested::{self, Statement};
 use super::result::Conversion;
 use super::state::CompiledKey;
-use super::{Language, is_polymorphic};
 use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
@@ -97,7 +98,7 @@ fn check(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResul
     let polymorphic = routine
         .arguments
         .iter()
-        .any(|argument| is_polymorphic(argument.ty.ty.oid));
+        .any(|argument| polymorphism(argument.ty.ty.oid).is_some());
     let types: Vec<ColumnType> = routine.inputs().map(|input| input.ty.ty).collect();
     let compiled = compile(routine, &types, context)?;
     if polymorphic {

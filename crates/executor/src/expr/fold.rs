@@ -3,6 +3,7 @@
 use mote_common::work;
 use mote_sql::expr::ConstantFolder;
 use mote_sql::expr::Expr;
+use mote_types::catalog::range::without_range;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::compile;
@@ -33,6 +34,7 @@ impl ConstantFolder for Folder {
 /// Types whose text or conversions depend on settings or the catalog: their casts are stable, not immutable.
 fn depends_on_session(ty: ColumnType) -> bool {
     let ty = ty.element().map_or(ty.oid, |element| element.oid);
+    let ty = without_range(ty);
     mote_types::catalog::is_reg_type(ty)
         || mote_types::catalog::user::is_enum(ty)
         || matches!(

@@ -7,15 +7,15 @@
 use mote_common::error::state;
 use mote_common::work::{self, Bulk};
 use mote_common::{SqlError, SqlResult};
-use mote_types::datum::try_clone_all;
-use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
+use mote_types::family::range::intersection;
+use mote_types::{ColumnType, Datum, Interval, Numeric};
 
 use super::json::{JsonObjectBuilder, to_json};
 use super::ordered_set::OrderedSet;
 use super::variance::Squares;
 use super::{bytes, float8, int8, numeric, text};
 use crate::runtime::Runtime;
-use crate::value::{order, stack_arrays};
+use crate::value::order;
 
 /// An aggregate, resolved from its body's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,9 @@ pub enum Aggregate {
     BoolAnd,
     BoolOr,
     ArrayAgg,
+    /// Of ranges or multiranges.
+    RangeAgg,
+    RangeIntersect,
     StringAgg,
     ByteaAgg,
     /// Of exact types.
@@ -101,6 +104,8 @@ pub fn body(name: &str) -> Option<Aggregate> {
         "bool_and_bool" | "every_bool" => BoolAnd,
         "bool_or_bool" => BoolOr,
         "array_agg_anynonarray" | "array_agg_anyarray" => ArrayAgg,
+        "range_agg_anyrange" | "range_agg_anymultirange" => RangeAgg,
+        "range_intersect_agg_anyrange" | "range_intersect_agg_anymultirange" => RangeIntersect,
         "string_agg_text_text" => StringAgg,
         "string_agg_bytea_bytea" => ByteaAgg,
         "covar_pop_float8_float8" => CovariancePopulation,
@@ -257,7 +262,9 @@ impl Aggregate {
                 squares_y: 0.0,
                 products: 0.0,
             },
-            Aggregate::ArrayAgg | Aggregate::JsonAgg { .. } => Accumulator::List(Vec::new().into()),
+            Aggregate::ArrayAgg | Aggregate::RangeAgg | Aggregate::JsonAgg { .. } => {
+                Accumulator::List(Vec::new().into())
+            }
             Aggregate::StringAgg => Accumulator::Text(None),
             Aggregate::ByteaAgg => Accumulator::Bytes(None),
             Aggregate::JsonObjectAgg { binary } => Accumulator::Object(JsonObjectBuilder::new(binary)),
@@ -267,7 +274,8 @@ impl Aggregate {
             | Aggregate::BitOr
             | Aggregate::BitXor
             | Aggregate::BoolAnd
-            | Aggregate::BoolOr => Accumulator::Value(Datum::Null),
+            | Aggregate::BoolOr
+            | Aggregate::RangeIntersect => Accumulator::Value(Datum::Null),
         }
     }
 
@@ -314,7 +322,7 @@ impl Aggregate {
                             _ => json,
                         }
                     }
-                    Aggregate::ArrayAgg if types[0].is_array() => subarray(&arguments[0])?,
+                    Aggregate::ArrayAgg if types[0].is_array() => super::array::subarray(&arguments[0])?,
                     _ => arguments[0].try_clone()?,
                 };
                 work::push(list, value)?;
@@ -346,6 +354,7 @@ impl Aggregate {
         match (self, &mut *best, value) {
             (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.try_clone()?,
             (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.try_clone()?,
+            (Aggregate::RangeIntersect, best, value) => *best = intersection(best, value)?,
             (Aggregate::BoolAnd, Datum::Bool(best), Datum::Bool(value)) => *best &= value,
             (Aggregate::BoolOr, Datum::Bool(best), Datum::Bool(value)) => *best |= value,
             (_, Datum::Int2(best), Datum::Int2(value)) => {
@@ -406,7 +415,8 @@ impl Aggregate {
             Accumulator::List(list) if list.is_empty() => Datum::Null,
             Accumulator::List(list) => match self {
                 Aggregate::JsonAgg { binary } => super::json::array_of(list, binary)?,
-                _ => array_of(list, result)?,
+                Aggregate::RangeAgg => super::range::all_of(list)?,
+                _ => super::array::stacked(list, result)?,
             },
             Accumulator::Ordered { direct, values } => match self {
                 Aggregate::Ordered(set) => set.finish(direct, values, result)?,
@@ -572,29 +582,6 @@ fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) -> SqlResult<()
         work::grow_bytes(joined, bytes(&arguments[1]))?;
     }
     work::grow_bytes(joined, bytes(&arguments[0]))
-}
-
-/// An array that becomes a part of `array_agg`'s, whose dimensions are one more.
-fn subarray(array: &Datum) -> SqlResult<Datum> {
-    match array {
-        Datum::Null => Err(SqlError::new(
-            state::NULL_VALUE_NOT_ALLOWED,
-            "cannot accumulate null arrays",
-        )),
-        Datum::Array(array) if array.dims.is_empty() => Err(SqlError::new(
-            state::ARRAY_SUBSCRIPT_ERROR,
-            "cannot accumulate empty arrays",
-        )),
-        _ => array.try_clone(),
-    }
-}
-
-fn array_of(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {
-    let element = result.element().map_or(Oid(0), |element| element.oid);
-    if matches!(list.first(), Some(Datum::Array(_))) {
-        return stack_arrays(element, try_clone_all(list)?);
-    }
-    Ok(Datum::array(element, try_clone_all(list)?))
 }
 
 /// The value of an int8 argument, for `ntile`, `nth_value` and their kin.

@@ -9,7 +9,7 @@ use mote_types::{Array, ColumnType, Datum, Dimension, oid};
 use super::text::{as_text, copied};
 use super::{Body, CallSite, array_of, int4, text};
 use crate::runtime::Runtime;
-use crate::value::{equal, hash_row};
+use crate::value::{equal, hash_row, stack_arrays};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -520,4 +520,28 @@ impl Pieces<'_> {
         self.meter.keep(ELEMENT_COST + heap_bytes, heap_bytes)?;
         work::push(&mut self.found, value)
     }
+}
+
+/// An array that becomes a part of `array_agg`'s, whose dimensions are one more.
+pub(super) fn subarray(array: &Datum) -> SqlResult<Datum> {
+    match array {
+        Datum::Null => Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "cannot accumulate null arrays",
+        )),
+        Datum::Array(array) if array.dims.is_empty() => Err(SqlError::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "cannot accumulate empty arrays",
+        )),
+        _ => array.try_clone(),
+    }
+}
+
+/// The array of the values that an aggregate kept; arrays become its parts.
+pub(super) fn stacked(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {
+    let element = result.element().map_or(oid::Oid::INVALID, |element| element.oid);
+    if matches!(list.first(), Some(Datum::Array(_))) {
+        return stack_arrays(element, try_clone_all(list)?);
+    }
+    Ok(Datum::array(element, try_clone_all(list)?))
 }

@@ -1,7 +1,7 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `bytes`, `formatting`, `datetime`, `array`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
+//! `bytes`, `formatting`, `datetime`, `array`, `range`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
 //! `system`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
@@ -32,6 +32,7 @@ pub mod pattern;
 pub mod privilege;
 pub mod random;
 mod recovery;
+mod range;
 pub mod set_returning;
 mod slots;
 pub mod system;
@@ -169,6 +170,7 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| datetime::body(name))
         .or_else(|| array::body(name))
         .or_else(|| enums::body(name))
+        .or_else(|| range::body(name))
         .or_else(|| json::body(name))
         .or_else(|| json_path::body(name))
         .or_else(|| backup::body(name))

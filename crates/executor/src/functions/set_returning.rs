@@ -38,6 +38,7 @@ pub fn body(name: &str) -> Option<SetFunction> {
         "generate_subscripts" => |_, _, a| subscripts(a, boolean(&a[2])),
         "generate_subscripts_nodir" => |_, _, a| subscripts(a, false),
         "array_unnest" => |_, _, a| Ok(list(try_clone_all(&array_of(&a[0]).elements)?)),
+        "multirange_unnest" => |_, _, a| Ok(list(super::range::unnested(&a[0])?)),
         "regexp_matches_no_flags" => |_, _, a| {
             Ok(list(super::pattern::regexp_matches(
                 text(&a[0]),

@@ -5,6 +5,7 @@
 //! when the scan opens (`mote_types::key::place`), and only which types fit is decided here. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
 //! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
 
+use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_enum;
 use mote_types::key::{Fit, fit, widens};
 use mote_types::pattern::like_prefix;
@@ -71,6 +72,8 @@ fn is_own(declared: oid::Oid, side: oid::Oid) -> bool {
         || (is_text_family(declared) && is_text_family(side))
         || (declared == oid::ANYARRAY && ColumnType::new(side).is_array())
         || (declared == oid::ANYENUM && is_enum(side))
+        || (declared == oid::ANYRANGE && is_range(side))
+        || (declared == oid::ANYMULTIRANGE && is_multirange(side))
         || (declared == oid::OID && mote_types::catalog::is_oid_like(side))
 }
 

@@ -7,13 +7,14 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::find_cast;
 use mote_types::catalog::user::{is_composite, is_row};
-use mote_types::catalog::{category, category_of};
+use mote_types::catalog::{category, category_of, polymorphism};
 use mote_types::{ColumnType, oid, type_by_name};
 
 use super::coerce::spelled_out;
 use super::compare::Placed;
+use super::polymorphic::{polymorphic_fits, resolve_polymorphic};
 use super::query::{GROUPING_CALL, collect_subplans, visit_called};
-use super::resolve::{Choice, is_polymorphic, resolve_polymorphic, select_candidate};
+use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::builtin::cast::cast_context;
@@ -360,9 +361,15 @@ impl Binder<'_> {
             Callable::Aggregate(id) => id.signature().result,
             Callable::Window(id) => id.signature().result,
         };
-        let any_type: Vec<bool> = declared.iter().map(|ty| is_polymorphic(*ty)).collect();
-        let Some((declared, result)) = resolve_polymorphic(&declared, &inputs, result) else {
-            return Err(self.no_function(shown, &inputs, location));
+        let any_type: Vec<bool> = declared.iter().map(|ty| polymorphism(*ty).is_some()).collect();
+        let (declared, result) = match resolve_polymorphic(&declared, &inputs, result) {
+            Ok(found) => found,
+            Err(unresolved) => {
+                return Err(match unresolved.message() {
+                    Some(message) => SqlError::new(state::DATATYPE_MISMATCH, message),
+                    None => self.no_function(shown, &inputs, location),
+                });
+            }
         };
         let spread = variadic && candidate.takes_any_arguments();
         if let (true, Some((last, place))) = (spread, arguments.last())
@@ -448,7 +455,7 @@ impl Binder<'_> {
                 .map(|position| candidate.declared(position))
                 .collect();
             let fits = |(input, want): (&Oid, &Oid)| super::coerce::implicitly_coercible(*input, *want);
-            inputs.iter().zip(&declared).all(fits) && super::resolve::polymorphic_fits(&declared, inputs)
+            inputs.iter().zip(&declared).all(fits) && polymorphic_fits(&declared, inputs)
         });
         select_candidate(candidates, inputs, &|candidate: Candidate, position| {
             candidate.declared(position)

@@ -8,11 +8,13 @@ use std::sync::LazyLock;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::{is_composite, is_enum, is_row};
+use mote_types::catalog::range::without_range;
+use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
+use super::polymorphic::stands_for;
 use super::{Binder, NODE_UNITS, type_label};
 use crate::builtin::cast::{CastUse, cast_context};
 use crate::expr::Expr;
@@ -23,13 +25,7 @@ static NEUTRAL: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default
 
 /// A cast to a pseudo-type that stands for the value's own changes nothing.
 fn is_any_of(source: ColumnType, target: Oid) -> bool {
-    match target {
-        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
-        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !source.is_array(),
-        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => source.is_array(),
-        oid::ANYENUM => is_enum(source.oid),
-        _ => false,
-    }
+    stands_for(target, source.oid).unwrap_or(false)
 }
 
 /// Can a value of `from` stand where `to` is declared, without being asked for?
@@ -37,13 +33,7 @@ pub(super) fn implicitly_coercible(from: Oid, to: Oid) -> bool {
     if from == to || from == oid::UNKNOWN {
         return true;
     }
-    match to {
-        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
-        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !ColumnType::new(from).is_array(),
-        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => ColumnType::new(from).is_array(),
-        oid::ANYENUM => is_enum(from),
-        _ => cast_context(from, to) == Some(CastUse::Implicit),
-    }
+    stands_for(to, from).unwrap_or_else(|| cast_context(from, to) == Some(CastUse::Implicit))
 }
 
 /// Both types hold the same variant of `Datum` with the same meaning, in this direction.
@@ -107,7 +97,7 @@ impl Binder<'_> {
     /// A date or time that no session can read is refused where it stands.
     fn check_datetime(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
         let is_datetime = matches!(
-            ty.oid,
+            without_range(ty.oid),
             oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
         );
         if !is_datetime {
@@ -493,6 +483,11 @@ fn depends_on_session(text: &str, target: Oid) -> bool {
     let target = ColumnType::new(target)
         .element()
         .map_or(target, |element| element.oid);
+    let subtype = without_range(target);
+    if subtype != target {
+        let mut bounds = text.split(['{', '[', '(', '"', ',', ')', ']', '}']);
+        return bounds.any(|bound| !bound.is_empty() && depends_on_session(bound, subtype));
+    }
     if is_reg_type(target) {
         return true;
     }

@@ -4,7 +4,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use super::resolve::{Choice, choose_operator, resolve_polymorphic};
+use super::polymorphic::resolve_polymorphic;
+use super::resolve::{Choice, choose_operator};
 use super::{Binder, type_label};
 use crate::builtin::function::FunctionId;
 use crate::builtin::operator::Operator;
@@ -105,8 +106,8 @@ impl Binder<'_> {
 
     fn operator_types(&self, operator: &Operator, left: Oid, right: Oid) -> (Oid, Oid, Oid) {
         match resolve_polymorphic(&[operator.left, operator.right], &[left, right], operator.result) {
-            Some((types, result)) => (types[0], types[1], result),
-            None => (operator.left, operator.right, operator.result),
+            Ok((types, result)) => (types[0], types[1], result),
+            Err(_) => (operator.left, operator.right, operator.result),
         }
     }
 

@@ -46,6 +46,7 @@ mod group;
 mod merge;
 mod modify;
 mod parameter_names;
+mod polymorphic;
 mod relation_expression;
 mod resolve;
 mod routine;

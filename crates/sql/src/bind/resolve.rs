@@ -6,14 +6,14 @@
 //! 4. Then unknown arguments are given a category, string first, and a preferred type in it.
 //! 5. Then unknown arguments are taken for the type that all known ones share.
 //!
-//! Leaves out: building the call (`call`, `compare`).
+//! Leaves out: what polymorphic types stand for (`polymorphic`), building the call (`call`, `compare`).
 
 use mote_common::Oid;
-use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_preferred};
-use mote_types::{ColumnType, oid};
+use mote_types::oid;
 
 use super::coerce::implicitly_coercible;
+use super::polymorphic::polymorphic_fits;
 use crate::builtin::operator::{Operator, exact_operator, operators_named};
 
 /// What came of a search among candidates.
@@ -165,117 +165,4 @@ pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'sta
             && polymorphic_fits(&[operator.left, operator.right], &[left, right])
     });
     select_candidate(applicable.collect(), inputs, &declared)
-}
-
-/// True if the polymorphic types among `declared` can agree on the actual types.
-pub(super) fn polymorphic_fits(declared: &[Oid], actual: &[Oid]) -> bool {
-    resolve_polymorphic(declared, actual, Oid::INVALID).is_some()
-}
-
-/// Does the type stand for others? ANY does not: what takes it has no type of its own to give.
-pub(super) fn is_polymorphic(ty: Oid) -> bool {
-    is_any_family(ty) || is_compatible_family(ty)
-}
-
-fn is_any_family(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYNONARRAY | oid::ANYENUM
-    )
-}
-
-fn is_compatible_family(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
-    )
-}
-
-/// Replaces polymorphic types by actual ones: the parameter types and the result type. `None` if they do not agree.
-pub(super) fn resolve_polymorphic(declared: &[Oid], actual: &[Oid], result: Oid) -> Option<(Vec<Oid>, Oid)> {
-    let polymorphic = |ty: &Oid| is_any_family(*ty) || is_compatible_family(*ty);
-    if !declared.iter().any(polymorphic) {
-        return Some((declared.to_vec(), result));
-    }
-    let element_of = |ty: Oid| ColumnType::new(ty).element().map(|element| element.oid);
-    let mut any: Option<Oid> = None;
-    let mut compatible: Option<Oid> = None;
-    for (want, have) in declared.iter().zip(actual) {
-        if *have == oid::UNKNOWN || !polymorphic(want) {
-            continue;
-        }
-        let is_array = matches!(*want, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
-        let element = if is_array { element_of(*have)? } else { *have };
-        if matches!(*want, oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY) && element_of(*have).is_some() {
-            return None;
-        }
-        if *want == oid::ANYENUM && !is_enum(*have) {
-            return None;
-        }
-        if is_any_family(*want) {
-            match any {
-                Some(known) if known != element => return None,
-                _ => any = Some(element),
-            }
-        } else {
-            compatible = Some(match compatible {
-                None => element,
-                Some(known) => wider(known, element)?,
-            });
-        }
-    }
-    if declared.contains(&oid::ANYENUM) && any.is_none() {
-        return None;
-    }
-    let any = any.or_else(|| declared.iter().any(|ty| is_any_family(*ty)).then_some(oid::TEXT));
-    let compatible = compatible.or_else(|| {
-        declared
-            .iter()
-            .any(|ty| is_compatible_family(*ty))
-            .then_some(oid::TEXT)
-    });
-    let array_of = |ty: Oid| ColumnType::new(ty).array_of().map(|array| array.oid);
-    let replace = |ty: Oid| -> Option<Oid> {
-        match ty {
-            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => any,
-            oid::ANYARRAY => array_of(any?),
-            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible,
-            oid::ANYCOMPATIBLEARRAY => array_of(compatible?),
-            other => Some(other),
-        }
-    };
-    let mut resolved = Vec::with_capacity(declared.len());
-    for (position, ty) in declared.iter().enumerate() {
-        // The two vector types are arrays with OIDs of their own: they are passed as they are.
-        let vector = actual
-            .get(position)
-            .is_some_and(|have| matches!(*have, oid::INT2VECTOR | oid::OIDVECTOR));
-        resolved.push(if vector && *ty != oid::ANYELEMENT {
-            actual[position]
-        } else {
-            replace(*ty)?
-        });
-    }
-    Some((resolved, replace(result)?))
-}
-
-/// The common type of two that `anycompatible` accepts.
-fn wider(left: Oid, right: Oid) -> Option<Oid> {
-    if left == right {
-        return Some(left);
-    }
-    if category_of(left) != category_of(right) {
-        return None;
-    }
-    let (forth, back) = (
-        implicitly_coercible(left, right),
-        implicitly_coercible(right, left),
-    );
-    match (forth, back) {
-        (true, false) => Some(right),
-        (false, true) => Some(left),
-        // As in `common_type`: the first one stays where each becomes the other.
-        (true, true) => Some(left),
-        (false, false) => None,
-    }
 }

@@ -14,7 +14,8 @@ use mote_types::{ColumnType, oid};
 use super::call::{display_name, gather_variadic, type_list};
 use super::coerce::{implicitly_coercible, spelled_out};
 use super::compare::Placed;
-use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candidate};
+use super::polymorphic::{polymorphic_fits, resolve_polymorphic};
+use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
 use super::{Binder, relation_expression, undetermined_parameter};
 use crate::access::Dependency;
@@ -163,8 +164,12 @@ impl Binder<'_> {
         if !self.rows_fit(&given, chosen, arguments) {
             return Ok(None);
         }
-        let Some((declared, ty)) = resolve_polymorphic(&chosen.types, &inputs, routine.result.ty.oid) else {
-            return Ok(None);
+        let (declared, ty) = match resolve_polymorphic(&chosen.types, &inputs, routine.result.ty.oid) {
+            Ok(found) => found,
+            Err(unresolved) => match unresolved.message() {
+                Some(message) => return Err(SqlError::new(state::DATATYPE_MISMATCH, message)),
+                None => return Ok(None),
+            },
         };
         let mut outputs = Vec::new();
         for output in routine.outputs() {

@@ -20,6 +20,7 @@ mod helper;
 mod integer;
 mod json;
 mod numeric;
+mod range;
 mod record;
 mod set_returning;
 mod system;
@@ -106,6 +107,7 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     datetime::SIGNATURES,
     enums::SIGNATURES,
     array::SIGNATURES,
+    range::SIGNATURES,
     json::SIGNATURES,
     set_returning::SIGNATURES,
     system::SIGNATURES,

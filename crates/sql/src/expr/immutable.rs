@@ -5,6 +5,7 @@
 
 use mote_common::Oid;
 use mote_types::cast::find_cast;
+use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::{is_enum, is_row};
 use mote_types::catalog::{category, category_of, is_reg_type};
 use mote_types::{ColumnType, oid::*};
@@ -68,6 +69,8 @@ fn has_stable_input(ty: ColumnType) -> bool {
     ty.is_array()
         || is_reg_type(ty.oid)
         || is_enum(ty.oid)
+        || is_range(ty.oid)
+        || is_multirange(ty.oid)
         || matches!(ty.oid, DATE | TIME | TIMESTAMP | TIMESTAMPTZ | INTERVAL)
         || is_row(ty.oid)
 }
@@ -76,6 +79,8 @@ fn has_stable_output(ty: ColumnType) -> bool {
     ty.is_array()
         || is_reg_type(ty.oid)
         || is_enum(ty.oid)
+        || is_range(ty.oid)
+        || is_multirange(ty.oid)
         || matches!(ty.oid, DATE | TIMESTAMP | TIMESTAMPTZ)
         || is_row(ty.oid)
 }

@@ -148,4 +148,10 @@ pub(super) const CAST_TABLE: &[CastRow] = &[
     cast(10087, REGCOLLATION, INT4, Assignment, true, 0),
     cast(10082, REGCOLLATION, OID, Implicit, true, 0),
     cast(10036, XID8, XID, Explicit, false, 5071),
+    cast(10223, INT4RANGE, INT4MULTIRANGE, Explicit, false, 4281),
+    cast(10224, INT8RANGE, INT8MULTIRANGE, Explicit, false, 4296),
+    cast(10225, NUMRANGE, NUMMULTIRANGE, Explicit, false, 4284),
+    cast(10226, DATERANGE, DATEMULTIRANGE, Explicit, false, 4293),
+    cast(10227, TSRANGE, TSMULTIRANGE, Explicit, false, 4287),
+    cast(10228, TSTZRANGE, TSTZMULTIRANGE, Explicit, false, 4290),
 ];

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod names;
+pub mod range;
 mod row_type;
 pub mod user;
 
@@ -150,7 +151,7 @@ pub struct TypeInfo {
     pub sql_name: &'static str,
     pub len: i16,
     pub by_value: bool,
-    /// `typtype`: `b` base, `p` pseudo.
+    /// `typtype`: `b` base, `p` pseudo, `r` range, `m` multirange.
     pub kind: u8,
     pub category: u8,
     pub preferred: bool,
@@ -178,6 +179,7 @@ pub mod category {
     pub const ENUM: u8 = b'E';
     pub const NUMERIC: u8 = b'N';
     pub const PSEUDO: u8 = b'P';
+    pub const RANGE: u8 = b'R';
     pub const STRING: u8 = b'S';
     pub const TIMESPAN: u8 = b'T';
     pub const USER: u8 = b'U';
@@ -227,6 +229,33 @@ pub fn category_of(oid: Oid) -> u8 {
 
 pub fn is_preferred(oid: Oid) -> bool {
     type_info(oid).is_some_and(|info| info.preferred)
+}
+
+/// How types that stand for others agree on one in a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Polymorphism {
+    /// `anyelement` and its kin: all mean the same type.
+    Exact,
+    /// `anycompatible` and its kin: all convert to one.
+    Common,
+}
+
+/// The family of a type that stands for others.
+pub fn polymorphism(ty: Oid) -> Option<Polymorphism> {
+    match ty {
+        oid::ANYELEMENT
+        | oid::ANYARRAY
+        | oid::ANYNONARRAY
+        | oid::ANYENUM
+        | oid::ANYRANGE
+        | oid::ANYMULTIRANGE => Some(Polymorphism::Exact),
+        oid::ANYCOMPATIBLE
+        | oid::ANYCOMPATIBLEARRAY
+        | oid::ANYCOMPATIBLENONARRAY
+        | oid::ANYCOMPATIBLERANGE
+        | oid::ANYCOMPATIBLEMULTIRANGE => Some(Polymorphism::Common),
+        _ => None,
+    }
 }
 
 /// Types whose values are points and what is made of them.

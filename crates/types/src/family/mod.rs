@@ -11,6 +11,7 @@
 
 mod mac_address;
 pub mod network;
+pub mod range;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,7 +24,7 @@ use crate::signature::{AggregateSignature, CastRow, FunctionSignature, OperatorC
 use mote_common::SqlResult;
 
 /// The families. The order is that in which their rows follow one another in catalogs.
-pub const FAMILIES: &[&TypeFamily] = &[&mac_address::FAMILY, &network::FAMILY];
+pub const FAMILIES: &[&TypeFamily] = &[&mac_address::FAMILY, &network::FAMILY, &range::FAMILY];
 
 /// Types that belong together, and all that SQL can do with them.
 pub struct TypeFamily {

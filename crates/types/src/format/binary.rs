@@ -1,7 +1,8 @@
 //! The binary wire format of every type: big-endian, as PostgreSQL's send and receive functions have it.
 
 use super::array::too_many_dimensions;
-use super::{record, utf8};
+use super::{range, record, utf8};
+use crate::catalog::range::{is_multirange, is_range};
 use crate::catalog::user::{is_composite, is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_text_like};
 use crate::datetime;
@@ -24,7 +25,7 @@ const JSONB_VERSION: u8 = 1;
 const JSONPATH_VERSION: u8 = 1;
 
 #[cold]
-fn insufficient() -> SqlError {
+pub(super) fn insufficient() -> SqlError {
     SqlError::new(state::PROTOCOL_VIOLATION, "insufficient data left in message")
 }
 
@@ -33,20 +34,20 @@ fn incorrect(message: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_BINARY_REPRESENTATION, message)
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> SqlResult<&'a [u8]> {
+    pub(super) fn take(&mut self, length: usize) -> SqlResult<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(length).ok_or_else(insufficient)?;
         self.0 = rest;
         Ok(head)
     }
 
-    fn array<const N: usize>(&mut self) -> SqlResult<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> SqlResult<[u8; N]> {
         Ok(self.take(N)?.try_into().expect("take gave N bytes"))
     }
 
-    fn i32(&mut self) -> SqlResult<i32> {
+    pub(super) fn i32(&mut self) -> SqlResult<i32> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
@@ -127,6 +128,8 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         other if is_text_like(other) => Datum::Text(CompactString::new(utf8(reader.rest())?)),
         other if is_enum(other) => Datum::Enum(read_label(other, utf8(reader.rest())?)?),
         _ if ty.is_array() => read_array(ty, reader)?,
+        other if is_range(other) => range::receive(ty, reader)?,
+        other if is_multirange(other) => range::receive_multirange(ty, reader)?,
         other => match family::descriptor(other) {
             Some(described) => (described.receive)(reader.rest())?,
             None => {
@@ -335,6 +338,8 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
             value.write(out);
         }
         Datum::Array(value) => write_array(value, ty, out),
+        Datum::Range(value) => range::send(value, out),
+        Datum::Multirange(value) => range::send_multirange(value, out),
         Datum::Record(value) => {
             out.extend_from_slice(&(value.fields.len() as i32).to_be_bytes());
             for (field, ty) in value.fields.iter().zip(&value.ty.types) {

@@ -9,6 +9,7 @@ pub mod text;
 pub mod bytea;
 pub mod array;
 pub mod binary;
+mod range;
 mod record;
 mod number_picture;
 pub mod to_char_numeric;

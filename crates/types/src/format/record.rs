@@ -54,7 +54,8 @@ pub(super) fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> Sq
             fields.push(Datum::Null);
             continue;
         }
-        let (field, after) = unquoted(rest).ok_or_else(|| malformed("Unexpected end of input."))?;
+        let (field, after) =
+            unquoted(rest, &[',', ')']).ok_or_else(|| malformed("Unexpected end of input."))?;
         fields.push(input_text(*ty, &field, settings)?);
         rest = after;
     }
@@ -67,15 +68,16 @@ pub(super) fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> Sq
     Ok(row(row_type, fields))
 }
 
-/// The text of a field, without its quotes, and what follows it; None if the text ends within.
-fn unquoted(text: &str) -> Option<(String, &str)> {
+/// The text up to one of the characters that end a field, without its quotes, and what follows it; None if the text ends
+/// within. A bound of a range is written in the same way.
+pub(super) fn unquoted<'t>(text: &'t str, ends: &[char]) -> Option<(String, &'t str)> {
     let mut field = String::new();
     let mut quoted = false;
     let mut characters = text.char_indices().peekable();
     loop {
         let (at, character) = characters.next()?;
         match character {
-            ',' | ')' if !quoted => return Some((field, &text[at..])),
+            end if !quoted && ends.contains(&end) => return Some((field, &text[at..])),
             '\\' => field.push(characters.next()?.1),
             '"' if quoted && characters.next_if(|(_, next)| *next == '"').is_some() => field.push('"'),
             '"' => quoted = !quoted,
@@ -96,22 +98,29 @@ pub(super) fn write(record: &Record, settings: &FormatSettings, out: &mut Vec<u8
         }
         let start = out.len();
         output_text(field, *ty, settings, out);
-        let value = &out[start..];
-        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'(' | b')' | b',' | b' ' | b'\t'..=b'\r');
-        if value.is_empty() || value.iter().any(special) {
-            let value = value.to_vec();
-            out.truncate(start);
-            out.push(b'"');
-            for byte in value {
-                if matches!(byte, b'"' | b'\\') {
-                    out.push(byte);
-                }
-                out.push(byte);
-            }
-            out.push(b'"');
-        }
+        quote_from(start, b"(),", out);
     }
     out.push(b')');
+}
+
+/// Puts what has been written since `start` between quotes, if it is empty or has a special character.
+pub(super) fn quote_from(start: usize, special: &[u8], out: &mut Vec<u8>) {
+    let value = &out[start..];
+    let is_special =
+        |byte: &u8| matches!(byte, b'"' | b'\\' | b' ' | b'\t'..=b'\r') || special.contains(byte);
+    if !value.is_empty() && !value.iter().any(is_special) {
+        return;
+    }
+    let value = value.to_vec();
+    out.truncate(start);
+    out.push(b'"');
+    for byte in value {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
 }
 
 #[cfg(test)]
@@ -120,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_field_ends_outside_of_quotes() {
-        let read = |text| unquoted(text).map(|(field, rest)| (field, rest.to_owned()));
+        let read = |text| unquoted(text, &[',', ')']).map(|(field, rest)| (field, rest.to_owned()));
         let is = |field: &str, rest: &str| Some((field.to_owned(), rest.to_owned()));
         assert_eq!(read("a b,c)"), is("a b", ",c)"));
         assert_eq!(read("\"a,\"\"b\\\\\" c)x"), is("a,\"b\\ c", ")x"));

@@ -1,6 +1,7 @@
 //! Text input and output of every type.
 
-use super::{array, bytea, float, invalid_syntax, out_of_range, record, trim_blanks};
+use super::{array, bytea, float, invalid_syntax, out_of_range, range, record, trim_blanks};
+use crate::catalog::range::{is_multirange, is_range};
 use crate::catalog::truncate_name;
 use crate::catalog::user::{is_composite, is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
@@ -86,6 +87,8 @@ pub fn input_text_with_length_check(
         other if is_enum(other) => return read_label(other, text).map(Datum::Enum),
         other if is_composite(other) => return record::parse(ty, text, settings),
         _ if ty.is_array() => return array::parse(ty, text, settings),
+        other if is_range(other) => return range::parse(ty, text, settings),
+        other if is_multirange(other) => return range::parse_multirange(ty, text, settings),
         oid::RECORD => {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
@@ -169,6 +172,8 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
         Datum::Jsonb(value) => value.write(out),
         Datum::Array(value) => array::write(value, ty, settings, out),
         Datum::Record(value) => record::write(value, settings, out),
+        Datum::Range(value) => range::write(value, settings, out),
+        Datum::Multirange(value) => range::write_multirange(value, settings, out),
     }
 }
 

@@ -217,17 +217,17 @@ fn storage_gives_the_same_keys() {
                 from_storage = big_endian(&stored);
                 from_storage[0] ^= 0x80;
             }
-            KeyEncoding::Float if stored.len() == 4 => {
-                from_storage.extend(float4_key(f32::from_le_bytes(stored[..].try_into().unwrap())))
-            }
-            KeyEncoding::Float => {
-                from_storage.extend(float8_key(f64::from_le_bytes(stored[..].try_into().unwrap())))
-            }
+            KeyEncoding::Float if stored.len() == 4 => from_storage.extend(ordered_bytes::float4_key(
+                f32::from_le_bytes(stored[..].try_into().unwrap()),
+            )),
+            KeyEncoding::Float => from_storage.extend(ordered_bytes::float8_key(f64::from_le_bytes(
+                stored[..].try_into().unwrap(),
+            ))),
             KeyEncoding::Raw16 => from_storage = stored,
-            KeyEncoding::Escaped => write_escaped(&stored, &mut from_storage),
+            KeyEncoding::Escaped => ordered_bytes::write_escaped(&stored, &mut from_storage),
             KeyEncoding::Unpadded => {
                 let blanks = stored.iter().rev().take_while(|&&byte| byte == b' ').count();
-                write_escaped(&stored[..stored.len() - blanks], &mut from_storage)
+                ordered_bytes::write_escaped(&stored[..stored.len() - blanks], &mut from_storage)
             }
             KeyEncoding::Prefixed => {
                 let length = u16::from_le_bytes([stored[0], stored[1]]) as usize;

@@ -126,9 +126,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(6237, "pg_publication_namespace", "oid:oid! pnpubid:oid! pnnspid:oid!"),
     empty(6106, "pg_publication_rel",
         "oid:oid! prpubid:oid! prrelid:oid! prqual:pg_node_tree prattrs:int2vector"),
-    empty(3541, "pg_range",
+    filled(3541, "pg_range",
         "rngtypid:oid! rngsubtype:oid! rngmultitypid:oid! rngcollation:oid! rngsubopc:oid! \
-         rngcanonical:regproc! rngsubdiff:regproc!"),
+         rngcanonical:regproc! rngsubdiff:regproc!", types::ranges),
     empty(6000, "pg_replication_origin", "roident:oid! roname:text!"),
     filled(2618, "pg_rewrite",
         "oid:oid! rulename:name! ev_class:oid! ev_type:char! ev_enabled:char! is_instead:bool! \

@@ -1,9 +1,10 @@
-//! pg_type and pg_enum; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
+//! pg_type, pg_enum and pg_range; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::builtin::cast::{CastUse, casts as all_casts};
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_types::catalog::range::RANGE_TYPES;
 use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::signature::OperatorClass;
@@ -130,6 +131,22 @@ pub fn enums(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
+/// pg_range.
+pub fn ranges(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = RANGE_TYPES.iter().map(|known| {
+        row![
+            known.range,
+            known.subtype,
+            known.multirange,
+            Oid::INVALID,
+            known.operator_class,
+            known.canonical,
+            known.difference,
+        ]
+    });
+    Ok(rows.collect())
+}
+
 /// What a type has for itself, whatever its kind.
 struct Place {
     oid: Oid,
@@ -174,10 +191,11 @@ fn type_row(info: &TypeInfo, place: Place) -> Vec<Datum> {
         support(info.send),
         support(info.modin),
         support(info.modout),
-        if is_array {
-            support("array_typanalyze")
-        } else {
-            Oid::INVALID
+        match info.kind {
+            _ if is_array => support("array_typanalyze"),
+            b'r' => support("range_typanalyze"),
+            b'm' => support("multirange_typanalyze"),
+            _ => Oid::INVALID,
         },
         info.align as char,
         info.storage as char,

@@ -8,10 +8,12 @@ use mote_grammar::ast::{
 };
 use mote_sql::catalog::CatalogView;
 use mote_types::catalog::user::{is_composite, number_of};
+use mote_types::catalog::{Polymorphism, polymorphism};
 use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
-use crate::routine::{self, is_polymorphic, standard_body};
+use crate::plpgsql::place;
+use crate::routine::{self, standard_body};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
@@ -373,19 +375,24 @@ fn arguments(
                 ));
             }
         }
-        // An input and an output may share a name only where one of them is a column of RETURNS TABLE and the other
-        // an OUT: PostgreSQL allows neither.
-        let same = |known: &StoredArgument| {
-            let pure_in = |mode| matches!(mode, 'i' | 'v');
-            let pure_out = |mode| matches!(mode, 'o' | 't');
-            !known.name.is_empty()
-                && known.name == argument.name
-                && !(pure_in(known.mode) && pure_out(argument.mode) && argument.mode != 't')
-                && !(pure_out(known.mode) && pure_in(argument.mode) && known.mode != 't')
-        };
-        if arguments.iter().any(same) {
-            let message = format!("parameter name \"{}\" used more than once", argument.name);
-            return Err(invalid(message));
+        // An input and an output may share a name, but not as variables of PL/pgSQL.
+        let same = |known: &&StoredArgument| !known.name.is_empty() && known.name == argument.name;
+        if let Some(known) = arguments.iter().find(same) {
+            let differ = matches!(
+                (known.mode, argument.mode),
+                ('i' | 'v', 'o' | 't') | ('o' | 't', 'i' | 'v')
+            );
+            let error = invalid(format!(
+                "parameter name \"{}\" used more than once",
+                argument.name
+            ));
+            match language {
+                "plpgsql" if differ => {
+                    return Err(place::in_statement(error, create.name.last(), "", None));
+                }
+                _ if differ => {}
+                _ => return Err(error),
+            }
         }
         arguments.push(argument);
     }
@@ -470,7 +477,7 @@ fn default_text(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {
     let oid = Oid(ty.oid);
-    if is_polymorphic(oid) {
+    if polymorphism(oid).is_some() {
         internal::on_large_stack(context, |session| {
             mote_sql::bind_free_expression(value, None, &session.statement_text, &session.catalog)
         })?;
@@ -547,35 +554,56 @@ fn check_sql_result(result: StoredType) -> SqlResult<()> {
 
 /// A polymorphic result needs an argument that tells what it is.
 fn check_polymorphic(arguments: &[StoredArgument], result: StoredType) -> SqlResult<()> {
-    let family = |ty: u32| match Oid(ty) {
-        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYNONARRAY | oid::ANYENUM => Some(false),
-        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY => Some(true),
-        _ => None,
-    };
     let outputs = arguments
         .iter()
         .filter(|argument| matches!(argument.mode, 'o' | 'b' | 't'));
     for ty in outputs.map(|argument| argument.ty.oid).chain([result.oid]) {
-        let Some(wanted) = family(ty) else { continue };
-        let mut inputs = arguments
+        let inputs = arguments
             .iter()
             .filter(|argument| matches!(argument.mode, 'i' | 'b' | 'v'));
-        if inputs.any(|input| family(input.ty.oid) == Some(wanted)) {
+        if inputs
+            .map(|input| Oid(input.ty.oid))
+            .any(|input| tells(input, Oid(ty)))
+        {
             continue;
         }
-        let shown = ColumnType::new(Oid(ty)).name();
-        let needed = match wanted {
-            false => {
-                "at least one input of type anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"
-            }
-            true => {
-                "at least one input of type anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
-            }
+        let Some(needed) = needed_for(Oid(ty)) else {
+            continue;
         };
-        return Err(invalid("cannot determine result data type")
-            .detail(format!("A result of type {shown} requires {needed}.")));
+        let shown = ColumnType::new(Oid(ty)).name();
+        return Err(invalid("cannot determine result data type").detail(format!(
+            "A result of type {shown} requires at least one input of type {needed}."
+        )));
     }
     Ok(())
+}
+
+/// Does an argument of a polymorphic type say what a result is? No element says which range is meant.
+fn tells(input: Oid, result: Oid) -> bool {
+    let is_range = |ty: Oid| {
+        use oid::{ANYCOMPATIBLEMULTIRANGE, ANYCOMPATIBLERANGE, ANYMULTIRANGE, ANYRANGE};
+        matches!(
+            ty,
+            ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE
+        )
+    };
+    polymorphism(input).is_some()
+        && polymorphism(input) == polymorphism(result)
+        && (is_range(input) || !is_range(result))
+}
+
+/// What says a polymorphic result.
+fn needed_for(result: Oid) -> Option<&'static str> {
+    Some(match (result, polymorphism(result)?) {
+        (oid::ANYRANGE | oid::ANYMULTIRANGE, _) => "anyrange or anymultirange",
+        (oid::ANYCOMPATIBLERANGE | oid::ANYCOMPATIBLEMULTIRANGE, _) => {
+            "anycompatiblerange or anycompatiblemultirange"
+        }
+        (_, Polymorphism::Exact) => "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange",
+        (_, Polymorphism::Common) => {
+            "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
+        }
+    })
 }
 
 /// CREATE OR REPLACE: what may not change, and what stays.

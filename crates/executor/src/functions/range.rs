@@ -1,0 +1,117 @@
+//! Ranges and multiranges: the constructors, which make the type that the call has, and what the aggregates collect.
+
+use mote_common::error::state;
+use mote_common::work::{self, Meter};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::Datum;
+use mote_types::catalog::range::{range_of, range_subtype};
+use mote_types::datum::{Bound, ELEMENT_COST, Range};
+use mote_types::family::range::{make, multirange, normalized, spans};
+
+use super::{Body, CallSite, array_of, text};
+
+pub fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "range_constructor2" => Body::Runtime(|_, site, a| constructed(site, a, (true, false))),
+        "range_constructor3" => Body::Runtime(|_, site, a| constructed(site, a, inclusive(&a[2])?)),
+        "multirange_constructor0" => {
+            Body::Runtime(|_, site, _| Ok(Datum::multirange(subtype(range_of(site.result.oid))?, Vec::new())))
+        }
+        "multirange_constructor1" => Body::Pure(|a| multirange(&a[0])),
+        "multirange_constructor2" => {
+            Body::Runtime(|_, site, a| collected(subtype(range_of(site.result.oid))?, elements(&a[0])?))
+        }
+        _ => return None,
+    })
+}
+
+fn subtype(range: Option<Oid>) -> SqlResult<Oid> {
+    let subtype = range.and_then(range_subtype);
+    subtype.ok_or_else(|| SqlError::internal("a range without a subtype"))
+}
+
+/// The ranges that a multirange is made of.
+fn elements(array: &Datum) -> SqlResult<&[Datum]> {
+    let array = array_of(array);
+    if array.dims.len() > 1 {
+        return Err(SqlError::new(
+            state::CARDINALITY_VIOLATION,
+            "multiranges cannot be constructed from multidimensional arrays",
+        ));
+    }
+    match array.elements.iter().any(Datum::is_null) {
+        false => Ok(&array.elements),
+        true => Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "multirange values cannot contain null members",
+        )),
+    }
+}
+
+/// The multirange of the values of ranges or of multiranges.
+fn collected(subtype: Oid, values: &[Datum]) -> SqlResult<Datum> {
+    let mut all = Vec::new();
+    let mut meter = Meter::default();
+    for span in values.iter().flat_map(spans) {
+        meter.tick(ELEMENT_COST)?;
+        work::push(&mut all, span.try_clone()?)?;
+    }
+    Ok(Datum::multirange(subtype, normalized(all)?))
+}
+
+/// What `range_agg` gives for the values of its rows, of which there is one at least.
+pub(super) fn all_of(values: &[Datum]) -> SqlResult<Datum> {
+    let subtype = match values.first() {
+        Some(Datum::Range(range)) => range.subtype,
+        Some(Datum::Multirange(multirange)) => multirange.subtype,
+        _ => return Ok(Datum::Null),
+    };
+    collected(subtype, values)
+}
+
+/// The ranges of a multirange.
+pub(super) fn unnested(multirange: &Datum) -> SqlResult<Vec<Datum>> {
+    let Datum::Multirange(multirange) = multirange else {
+        return Ok(Vec::new());
+    };
+    let mut ranges = work::list(multirange.spans.len())?;
+    let mut meter = Meter::default();
+    for span in &multirange.spans {
+        meter.keep(ELEMENT_COST, size_of::<Range>())?;
+        ranges.push(Datum::range(multirange.subtype, Some(span.try_clone()?)));
+    }
+    Ok(ranges)
+}
+
+/// A range between the first two arguments, of which a NULL is no bound.
+fn constructed(site: &CallSite, a: &[Datum], (lower, upper): (bool, bool)) -> SqlResult<Datum> {
+    let ty = site.result.oid;
+    let lower = Bound::new(a[0].try_clone()?, lower);
+    let upper = Bound::new(a[1].try_clone()?, upper);
+    Ok(Datum::Range(Box::new(make(
+        ty,
+        subtype(Some(ty))?,
+        lower,
+        upper,
+    )?)))
+}
+
+/// Which bounds belong to the range.
+fn inclusive(flags: &Datum) -> SqlResult<(bool, bool)> {
+    if flags.is_null() {
+        return Err(SqlError::new(
+            state::DATA_EXCEPTION,
+            "range constructor flags argument must not be null",
+        ));
+    }
+    Ok(match text(flags) {
+        "[]" => (true, true),
+        "[)" => (true, false),
+        "(]" => (false, true),
+        "()" => (false, false),
+        _ => {
+            let error = SqlError::new(state::SYNTAX_ERROR, "invalid range bound flags");
+            return Err(error.hint("Valid values are \"[]\", \"[)\", \"(]\", and \"()\"."));
+        }
+    })
+}
