@@ -77,6 +77,10 @@ pub(super) fn resolve_polymorphic(
     }
     exact.settle(same)?;
     common.settle(wider)?;
+    // A literal is of no enum before something else says which.
+    if declared.contains(&oid::ANYENUM) && exact.element.is_none() {
+        return Err(Unresolved::Mismatch);
+    }
     // Literals alone are texts in the second family; the first one does not guess.
     common.element = common.element.or(Some(oid::TEXT));
     let meant = |ty: Oid| match polymorphism(ty) {
