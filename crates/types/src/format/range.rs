@@ -167,13 +167,13 @@ fn send_span(span: &Span, subtype: ColumnType, out: &mut Vec<u8>) {
 
 /// What stands before and within the text of a multirange, character by character.
 enum Reading {
-    BeforeRange,
-    InRange {
+    Before,
+    Inside {
         begin: usize,
         quoted: bool,
         escaped: bool,
     },
-    AfterRange,
+    After,
 }
 
 /// Reads the text form of a multirange: its ranges may come in any order, overlap and be empty.
@@ -189,7 +189,7 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
     let mut ranges = Vec::new();
     let mut meter = Meter::default();
     let mut seen = 0;
-    let mut reading = Reading::BeforeRange;
+    let mut reading = Reading::Before;
     let mut bytes = body.bytes().enumerate();
     let rest = loop {
         let (at, byte) = bytes
@@ -200,33 +200,33 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
             continue;
         }
         reading = match reading {
-            Reading::BeforeRange => match byte {
+            Reading::Before => match byte {
                 b'[' | b'(' => in_range(at),
                 b'}' if seen == 0 => break &body[at + 1..],
                 _ if starts_with_empty(&body[at..]) => {
                     bytes.nth(EMPTY_WORD.len() - 2);
                     seen += 1;
-                    Reading::AfterRange
+                    Reading::After
                 }
                 _ => return Err(malformed("Expected range start.")),
             },
-            Reading::InRange {
+            Reading::Inside {
                 begin,
                 escaped: true,
                 quoted,
-            } => Reading::InRange {
+            } => Reading::Inside {
                 begin,
                 quoted,
                 escaped: false,
             },
-            Reading::InRange { begin, quoted, .. } => match byte {
-                b'\\' => Reading::InRange {
+            Reading::Inside { begin, quoted, .. } => match byte {
+                b'\\' => Reading::Inside {
                     begin,
                     quoted,
                     escaped: true,
                 },
                 // Two in quotes stand for one, and end and begin the quotes as well.
-                b'"' => Reading::InRange {
+                b'"' => Reading::Inside {
                     begin,
                     quoted: !quoted,
                     escaped: false,
@@ -235,16 +235,16 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
                     let read = parse(ColumnType::new(range), &body[begin..=at], settings)?;
                     work::push(&mut ranges, read)?;
                     seen += 1;
-                    Reading::AfterRange
+                    Reading::After
                 }
-                _ => Reading::InRange {
+                _ => Reading::Inside {
                     begin,
                     quoted,
                     escaped: false,
                 },
             },
-            Reading::AfterRange => match byte {
-                b',' => Reading::BeforeRange,
+            Reading::After => match byte {
+                b',' => Reading::Before,
                 b'}' => break &body[at + 1..],
                 _ => return Err(malformed("Expected comma or end of multirange.")),
             },
@@ -257,7 +257,7 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
 }
 
 fn in_range(begin: usize) -> Reading {
-    Reading::InRange {
+    Reading::Inside {
         begin,
         quoted: false,
         escaped: false,
