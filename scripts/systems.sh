@@ -51,6 +51,15 @@ runs() {
     kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
 }
 
+# gone PID: waits until nobody waits for a killed process any more, since servers take its number for one that runs.
+gone() {
+    tries=0
+    while kill -0 "$1" 2>/dev/null && ! runs "$1" && [ $tries -lt 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
 # pg_ctl takes one that waits for its parent for a server that runs.
 pg15_running() {
     [ -x "$pg15_bin/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && [ -f "$data/postmaster.pid" ] \
@@ -64,6 +73,7 @@ pg15_start() {
         as postgres "$pg15_bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --no-locale
     fi
     if ! pg15_running; then
+        [ ! -f "$data/postmaster.pid" ] || gone "$(head -1 "$data/postmaster.pid")"
         as postgres "$pg15_bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 -o "-p $pg15_port -k '' \
             -c listen_addresses=127.0.0.1 -c shared_buffers=$memory -c max_connections=$connections -c fsync=on \
             -c synchronous_commit=on -c full_page_writes=on -c wal_compression=on -c max_wal_size=16GB \
