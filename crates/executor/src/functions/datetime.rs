@@ -321,6 +321,7 @@ fn make_time(hour: i32, minute: i32, second: f64) -> SqlResult<i64> {
 fn clock_text(hour: i32, minute: i32, second: f64) -> String {
     let second = match second {
         _ if second.is_nan() => "NaN".to_string(),
+        _ if second == 0.0 && second.is_sign_negative() => "-0".to_string(),
         _ => general(second),
     };
     format!("{hour}:{minute:02}:{second:0>2}")
