@@ -11,10 +11,10 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends `bytes` behind their length.
 /// The longest form of a number.
 pub const BYTES_MAX: usize = 10;
 
+/// Appends `bytes` behind their length.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
