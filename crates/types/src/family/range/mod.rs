@@ -1,4 +1,4 @@
-//! Ranges and multiranges of any type that has an order: `int4range`, `int4multirange` and their kin, and those that users make.
+//! Ranges and multiranges of any type that has an order: `int4range`, `int4multirange` and their kin.
 //!
 //! Read `span` (making ranges, how two of them lie), `span_set` (sets of them), then `functions`; `table` registers what SQL calls,
 //! which is polymorphic. The facts are PostgreSQL 15's `rangetypes.c`, `multirangetypes.c` and catalogs; docs/design/0037 has
