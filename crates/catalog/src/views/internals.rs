@@ -216,7 +216,13 @@ pub const INTERNALS: &[Internal] = &[
     internal(3985, "mode_final", "mode_final", &[2281, 2283], 2283, false, 'i'),
     internal(4051, "array_agg_array_transfn", "array_agg_array_transfn", &[2281, 2277], 2281, false, 'i'),
     internal(4052, "array_agg_array_finalfn", "array_agg_array_finalfn", &[2281, 2277], 2277, false, 'i'),
+    internal(4299, "range_agg_transfn", "range_agg_transfn", &[2281, 3831], 2281, false, 'i'),
+    internal(4300, "range_agg_finalfn", "range_agg_finalfn", &[2281, 3831], 4537, false, 'i'),
+    internal(4388, "multirange_intersect_agg_transfn", "multirange_intersect_agg_transfn", &[4537, 4537], 4537, true, 'i'),
+    internal(4401, "range_intersect_agg_transfn", "range_intersect_agg_transfn", &[3831, 3831], 3831, true, 'i'),
     internal(5071, "xid", "xid8toxid", &[5069], 28, true, 'i'),
+    internal(6225, "multirange_agg_transfn", "multirange_agg_transfn", &[2281, 4537], 2281, false, 'i'),
+    internal(6226, "multirange_agg_finalfn", "range_agg_finalfn", &[2281, 4537], 4537, false, 'i'),
 ];
 
 /// In order of OIDs.
@@ -348,9 +354,33 @@ const FOLDINGS: &[Folding] = &[
     folding(4053, 4051, (4052, true, 'r'), 0, 2281, None),
     folding(4189, 4187, (0, false, 'r'), 3225, 3220, None),
     folding(4190, 4188, (0, false, 'r'), 3224, 3220, None),
+    folding(4301, 4299, (4300, true, 'r'), 0, 2281, None),
+    folding(4389, 4388, (0, false, 'r'), 0, 4537, None),
+    folding(4450, 4401, (0, false, 'r'), 0, 3831, None),
     folding(5099, 5097, (0, false, 'r'), 5074, 5069, None),
     folding(5100, 5098, (0, false, 'r'), 5073, 5069, None),
     folding(6164, 1894, (0, false, 'r'), 0, 21, None),
     folding(6165, 1900, (0, false, 'r'), 0, 23, None),
     folding(6166, 1906, (0, false, 'r'), 0, 20, None),
+    folding(6227, 6225, (6226, true, 'r'), 0, 2281, None),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mote_sql::builtin::function::AGGREGATES;
+
+    #[test]
+    fn every_aggregate_has_its_functions() {
+        assert!(FOLDINGS.is_sorted_by_key(|folding| folding.aggregate));
+        assert!(INTERNALS.is_sorted_by_key(|internal| internal.oid));
+        for aggregate in AGGREGATES {
+            assert!(
+                Folding::of(aggregate.oid).is_some(),
+                "{} ({})",
+                aggregate.name,
+                aggregate.oid.0
+            );
+        }
+    }
+}
