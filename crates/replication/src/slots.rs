@@ -295,10 +295,12 @@ mod tests {
             Err(SlotError::Exists)
         ));
         assert_eq!(slots.keep_from(), Some(Lsn(300)));
-        let again = open(&disk.crash());
-        assert_eq!(again.keep_from(), Some(Lsn(500)));
-        let names: Vec<&str> = again.iter().map(|(name, _)| name).collect();
+        let disk = disk.crash();
+        let mut slots = open(&disk);
+        assert_eq!(slots.keep_from(), Some(Lsn(500)));
+        let names: Vec<&str> = slots.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["later", "now"]);
+        slots.create("clone", Lsn(300), Some(9)).expect("there is room");
         slots.end_session(8);
         assert_eq!(slots.keep_from(), Some(Lsn(300)));
         let clone = slots.get("clone").expect("it is there");
