@@ -30,9 +30,10 @@ fn bench(arguments: &[&str]) -> Said {
     run_with_input(&mut command, "", "the mote binary itself")
 }
 
+/// Long enough for a disk that stands still for a second: a run without any transaction is refused.
 fn short(workload: &[&str], url: &str, more: &[&str]) -> Said {
     let mut arguments = workload.to_vec();
-    arguments.extend(["-c", "6", "-d", "0.6", "--warmup", "0.1", "-q", "--target", url]);
+    arguments.extend(["-c", "6", "-d", "2", "--warmup", "0.1", "-q", "--target", url]);
     arguments.extend(more);
     bench(&arguments)
 }
