@@ -41,8 +41,11 @@ use std::time::Duration;
 const LOCK_FILE: &str = "LOCK";
 /// Rows the collector looks at before it looks at the horizons again.
 const COLLECT_ROWS: usize = 4096;
-/// How long the collector sleeps when nothing is due.
+/// How long the collector sleeps when nothing is due; twice as long after each turn in which nothing was logged either, up to
+/// the second, so that a server without work takes next to no processor time. What comes after such a pause waits for
+/// one of it: garbage of that long, not an answer.
 const COLLECT_PAUSE: Duration = Duration::from_millis(5);
+const COLLECT_PAUSE_IDLE_MAX: Duration = Duration::from_millis(80);
 /// Of the memory limit in use, and rows with old versions waiting: from here on the oldest snapshot is revoked.
 const REVOKE_PERCENT: u64 = 90;
 const REVOKE_BACKLOG_ROWS: usize = 1000;
@@ -343,13 +346,18 @@ impl Engine {
         let collector = std::thread::Builder::new()
             .name("mote-collector".into())
             .spawn(move || {
+                let (mut pause, mut seen) = (COLLECT_PAUSE, None);
                 while !quit.load(Ordering::Acquire) {
                     let Some(engine) = weak.upgrade() else { return };
                     engine.log_late_aborts();
-                    let busy = engine.collect(COLLECT_ROWS).examined == COLLECT_ROWS;
+                    let examined = engine.collect(COLLECT_ROWS).examined;
+                    let tail = Some(engine.log.tail());
                     drop(engine);
-                    if !busy {
-                        std::thread::park_timeout(COLLECT_PAUSE);
+                    let idle = examined == 0 && tail == seen;
+                    pause = if idle { (pause * 2).min(COLLECT_PAUSE_IDLE_MAX) } else { COLLECT_PAUSE };
+                    seen = tail;
+                    if examined < COLLECT_ROWS {
+                        std::thread::park_timeout(pause);
                     }
                 }
             })?;
