@@ -17,32 +17,39 @@ use crate::oid::{self, Oid};
 
 /// The range of a type with these bounds, canonical. `subtype` is that of the type.
 pub fn make(ty: Oid, subtype: Oid, lower: Bound, upper: Bound) -> SqlResult<Range> {
-    let mut span = between(lower, upper)?;
+    in_order(&lower, &upper)?;
+    let mut span = between(lower, upper);
     if matches!(ty, oid::INT4RANGE | oid::INT8RANGE | oid::DATERANGE)
         && let Some(found) = span
     {
         let lower = step_unless(true, found.lower)?;
         let upper = step_unless(false, found.upper)?;
-        span = between(lower, upper)?;
+        // `(1,2)` is in order and becomes `[2,2)`: nothing, no error.
+        span = between(lower, upper);
     }
     Ok(Range { subtype, span })
 }
 
+/// An error if a lower bound lies behind an upper one.
+fn in_order(lower: &Bound, upper: &Bound) -> SqlResult<()> {
+    match (&lower.value, &upper.value) {
+        (Some(first), Some(last)) if compare(first, last).is_gt() => Err(SqlError::new(
+            state::DATA_EXCEPTION,
+            "range lower bound must be less than or equal to range upper bound",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The span between two bounds; None if nothing lies there.
-pub(super) fn between(lower: Bound, upper: Bound) -> SqlResult<Option<Span>> {
+fn between(lower: Bound, upper: Bound) -> Option<Span> {
     if let (Some(first), Some(last)) = (&lower.value, &upper.value) {
-        match compare(first, last) {
-            Ordering::Greater => {
-                return Err(SqlError::new(
-                    state::DATA_EXCEPTION,
-                    "range lower bound must be less than or equal to range upper bound",
-                ));
-            }
-            Ordering::Equal if !(lower.inclusive && upper.inclusive) => return Ok(None),
-            _ => {}
+        let order = compare(first, last);
+        if order.is_gt() || order.is_eq() && !(lower.inclusive && upper.inclusive) {
+            return None;
         }
     }
-    Ok(Some(Span { lower, upper }))
+    Some(Span { lower, upper })
 }
 
 /// A bound of a discrete type, moved to the next value unless it is inclusive or exclusive already, as wanted.
@@ -158,14 +165,13 @@ impl Span {
     /// The part that lies before another span.
     pub(super) fn part_before(&self, other: &Span) -> Option<Span> {
         other.lower.value.as_ref()?;
-        // It is an error where the other one begins first, which leaves nothing before it.
-        between(self.lower.clone(), turned(&other.lower)).ok()?
+        between(self.lower.clone(), turned(&other.lower))
     }
 
     /// The part that lies behind another span.
     pub(super) fn part_behind(&self, other: &Span) -> Option<Span> {
         other.upper.value.as_ref()?;
-        between(turned(&other.upper), self.upper.clone()).ok()?
+        between(turned(&other.upper), self.upper.clone())
     }
 }
 

@@ -20,13 +20,11 @@ pub(super) fn extent(spans: &[Span]) -> Option<Extent<'_>> {
 
 /// Puts spans in order and joins those that overlap or touch.
 pub fn normalized(mut spans: Vec<Span>) -> SqlResult<Vec<Span>> {
-    let mut meter = Meter::default();
-    spans.sort_by(|a, b| {
-        meter.pass(ELEMENT_COST);
-        compare_spans(a, b)
-    });
+    work::sort_by(&mut spans, compare_spans)?;
     let mut joined: Vec<Span> = work::list(spans.len())?;
+    let mut meter = Meter::default();
     for span in spans {
+        meter.tick(ELEMENT_COST)?;
         match joined.last_mut() {
             Some(last) if touch(last, &span) => {
                 if last.extent().ends(span.extent()).is_lt() {
