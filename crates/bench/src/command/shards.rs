@@ -164,12 +164,13 @@ pub fn run(args: &ShardsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
 fn settings(args: &ShardsArgs) -> Settings {
     Settings {
         driver_threads: args
+            .measured
             .driver_threads
             .unwrap_or_else(default_driver_threads)
             .clamp(1, args.connections.max(1)),
-        warmup_s: args.warmup,
-        duration_s: args.duration,
-        seed: args.seed,
+        warmup_s: args.measured.warmup,
+        duration_s: args.measured.duration,
+        seed: args.measured.seed,
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,
@@ -193,7 +194,7 @@ fn one(args: &ShardsArgs, fleet: &mut Fleet, observer: &mut Quiet) -> Result<(St
     }
     let (targets, processes) = (fleet.targets(), fleet.processes());
     let last = fleet.subjects.last_mut().ok_or("there is no server")?;
-    let mut patient = Patient::of(&hurt, last, args.duration)?;
+    let mut patient = Patient::of(&hurt, last, args.measured.duration)?;
     let faults = patient.as_mut().and_then(|patient| patient.faults(&hurt));
     let experiment = tpcc::experiment_over(settings, &targets, processes, observer, faults);
     if let Some(patient) = patient {

@@ -103,12 +103,13 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
 fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -> Settings {
     Settings {
         driver_threads: args
+            .measured
             .driver_threads
             .unwrap_or_else(default_driver_threads)
             .clamp(1, connections.max(1)),
-        warmup_s: args.warmup,
-        duration_s: args.duration,
-        seed: args.seed,
+        warmup_s: args.measured.warmup,
+        duration_s: args.measured.duration,
+        seed: args.measured.seed,
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,

@@ -105,7 +105,7 @@ pub struct TargetArgs {
     pub serve_option: Vec<String>,
 }
 
-/// How long an experiment of one statement runs, and from what.
+/// How long each run of an experiment lasts, and what decides its inputs.
 #[derive(Args, Debug, Clone)]
 pub struct MeasuredArgs {
     /// Seconds before counting begins
@@ -114,7 +114,7 @@ pub struct MeasuredArgs {
     /// Seconds that count
     #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
     pub duration: f64,
-    /// Decides keys and payloads
+    /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Threads that drive the connections; default: half of the processors

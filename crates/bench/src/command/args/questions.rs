@@ -74,18 +74,8 @@ pub struct SweepArgs {
     /// Size of the database
     #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
     pub warehouses: i32,
-    /// Seconds before counting begins, in each step
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    pub warmup: f64,
-    /// Seconds that count, in each step
-    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
-    pub duration: f64,
-    /// Decides data and inputs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Threads that drive the connections; default: half of the processors
-    #[arg(long, value_name = "N")]
-    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
     #[command(flatten)]
     pub terminals: TerminalArgs,
     /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
@@ -140,24 +130,14 @@ pub struct ShardsArgs {
     /// Terminals; each has a connection to every server
     #[arg(long, short, default_value_t = 16)]
     pub connections: usize,
-    /// Seconds before counting begins, in each step
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    pub warmup: f64,
-    /// Seconds that count, in each step
-    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
-    pub duration: f64,
-    /// Decides data and inputs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Whether to load servers named by --target
     #[arg(long, value_enum, default_value_t = LoadMode::Auto)]
     pub load: LoadMode,
-    /// Threads that drive the terminals; default: half of the processors
-    #[arg(long, value_name = "N")]
-    pub driver_threads: Option<usize>,
     /// Record every acknowledged new order in this file and compare it with the databases at the end
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
     #[command(flatten)]
     pub terminals: TerminalArgs,
     /// Hurt the last server in the measured window, as in "3s kill; 5s start" or "3s stop 2s"
