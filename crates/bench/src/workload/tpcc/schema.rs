@@ -25,19 +25,12 @@ pub const TABLES: [&str; 10] = [
 ];
 
 /// Those of a server that has a part of the database.
-pub const SHARD_TABLES: [&str; 11] = [
-    "bmsql_order_line",
-    "bmsql_new_order",
-    "bmsql_history",
-    "bmsql_oorder",
-    "bmsql_stock",
-    "bmsql_customer",
-    "bmsql_district",
-    "bmsql_warehouse",
-    "bmsql_item",
-    "bmsql_config",
-    decisions::TABLE,
-];
+pub const SHARD_TABLES: [&str; TABLES.len() + 1] = {
+    let mut tables = [decisions::TABLE; TABLES.len() + 1];
+    let (plain, _) = tables.split_at_mut(TABLES.len());
+    plain.copy_from_slice(&TABLES);
+    tables
+};
 
 /// Foreign keys whose two sides may lie on different servers.
 pub const CROSSING_KEYS: [&str; 2] = ["h_customer_fkey", "ol_stock_fkey"];
