@@ -18,6 +18,16 @@ python_source() {
     tar -xzf "$1"/download/*.tar.gz -C "$1/source" --strip-components=1
 }
 
+# All that a suite needs whose tests are a folder of its source package: DIRECTORY FOLDER
+python_suite() {
+    python_environment "$1" "$2"
+    python_source "$1" "$2"
+    # Alone in a directory: beside the sources, the tests would import those instead of the built package.
+    rm -rf "$1/tests"
+    mkdir "$1/tests"
+    cp -r "$1/source/tests" "$1/tests/tests"
+}
+
 # Runs pytest in DIRECTORY/tests with a limit for each test: DIRECTORY REPORT TESTS...
 python_tests() {
     local directory=$1 report=$2
