@@ -60,7 +60,7 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
 #[cold]
 pub fn lock_error(error: WriteError) -> SqlError {
     match error {
-        WriteError::MustWait(_) => SqlError::internal("a wait was not waited for"),
+        WriteError::MustWait(_) => not_waited(),
         WriteError::WouldBlock => SqlError::new(state::LOCK_NOT_AVAILABLE, "could not obtain lock"),
         WriteError::Deadlock(report) => deadlock(&report),
         WriteError::ReadConflict => read_conflict("during write"),
@@ -87,6 +87,12 @@ pub fn lock_error(error: WriteError) -> SqlError {
             SqlError::internal("the engine refused a row where no row was written")
         }
     }
+}
+
+/// An answer that is not final came where only final ones do.
+#[cold]
+pub fn not_waited() -> SqlError {
+    SqlError::internal("a wait was not waited for")
 }
 
 /// 40001 of a follower: what the transaction has read was dropped or replaced on the primary.

@@ -7,7 +7,7 @@
 //! Creation and removal are rows of the catalog; RESTART and changes of parameters make a new sequence (a new id) with the
 //! transaction that wants them, which the SQL layer swaps in.
 
-use crate::lock::{Ticket, Wake};
+use crate::lock::{MayWait, Ticket, Wake};
 use crate::log::{LogUnavailable, SequenceState};
 use crate::sync::Mutex;
 use crate::table::SequenceDefinition;
@@ -32,6 +32,15 @@ pub enum SequenceError {
     LogUnavailable(LogUnavailable),
     /// The log has no room now: wait for the ticket, then call again.
     MustWait(Ticket),
+}
+
+impl MayWait for SequenceError {
+    fn ticket(&self) -> Option<Ticket> {
+        match self {
+            SequenceError::MustWait(ticket) => Some(*ticket),
+            _ => None,
+        }
+    }
 }
 
 /// Numbers that a call has taken out of a sequence: the first, and how many follow at the sequence's increment.

@@ -24,5 +24,5 @@ pub(crate) mod log_room;
 pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
 pub use ticket::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
-    Ticket, Wake,
+    MayWait, Ticket, Wake,
 };

@@ -18,6 +18,12 @@ impl Ticket {
     }
 }
 
+/// Why a call had no result: perhaps only because it has to wait.
+pub trait MayWait {
+    /// What to wait for before the call is made again with the same arguments; None if the answer is final.
+    fn ticket(&self) -> Option<Ticket>;
+}
+
 /// Told, from any thread and possibly while it is still being queued, that a ticket was decided: call the engine again
 /// with the same arguments. Must not call back into the engine and must not block.
 pub trait Wake: Send + Sync {

@@ -1,6 +1,6 @@
 //! Outcomes of the engine's calls. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
 
-use crate::lock::{DeadlockReport, Ticket};
+use crate::lock::{DeadlockReport, MayWait, Ticket};
 use crate::log::LogUnavailable;
 use crate::table::RowTooLarge;
 use mote_common::{IndexId, RowId, SqlError};
@@ -52,6 +52,16 @@ pub enum WriteError {
     LogUnavailable(LogUnavailable),
     /// The table has no row ids, layouts or index places left, or the engine no object ids.
     Exhausted(&'static str),
+}
+
+impl MayWait for WriteError {
+    #[inline]
+    fn ticket(&self) -> Option<Ticket> {
+        match self {
+            WriteError::MustWait(ticket) => Some(*ticket),
+            _ => None,
+        }
+    }
 }
 
 impl From<SqlError> for WriteError {

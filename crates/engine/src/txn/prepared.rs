@@ -27,7 +27,7 @@ use super::transaction::{BeginOptions, Isolation, Transaction, Work};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::lock::manager::Owner;
-use crate::lock::{LockMode, LockTag, Ticket, Wake};
+use crate::lock::{LockMode, LockTag, MayWait, Ticket, Wake};
 use crate::log::LogUnavailable;
 use crate::log::{FrameKind, LogError, RedoBuffer, SetAside, varint};
 use crate::slots::TransactionId;
@@ -96,6 +96,15 @@ pub enum FinishError<E> {
     LogUnavailable(LogUnavailable),
     /// The log has no room now: wait for the ticket, then call again.
     MustWait(Ticket),
+}
+
+impl<E> MayWait for FinishError<E> {
+    fn ticket(&self) -> Option<Ticket> {
+        match self {
+            FinishError::MustWait(ticket) => Some(*ticket),
+            _ => None,
+        }
+    }
 }
 
 /// What is left of a transaction between PREPARE and the decision.

@@ -149,7 +149,9 @@ fn add_layout(
     // Columns that were added before keep what rows older than they read.
     let mut columns: Vec<ColumnStorage> = storage.newest_layout().columns().to_vec();
     columns.push(create_table::column_storage(column).with_missing(missing));
-    schema::engine_call(context, |transaction| transaction.add_layout(id, columns.clone())).map(|_| ())
+    context
+        .engine_call(|transaction| transaction.add_layout(id, columns.clone()))
+        .map(|_| ())
 }
 
 pub(super) fn drop_column(
@@ -261,9 +263,7 @@ fn remove_index(index: u32, table: &mut StoredRelation, context: &mut StatementC
         return Ok(());
     };
     let removed = table.indexes.remove(at);
-    schema::engine_call(context, |transaction| {
-        transaction.drop_index(IndexId(removed.index))
-    })?;
+    context.engine_call(|transaction| transaction.drop_index(IndexId(removed.index)))?;
     table.constraints.retain(|constraint| {
         !matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index)
     });

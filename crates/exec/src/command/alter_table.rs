@@ -437,7 +437,7 @@ pub(super) fn drop_constraint(
         if let Some(position) = table.indexes.iter().position(|stored| stored.oid == index) {
             let removed = table.indexes.remove(position);
             let id = mote_common::IndexId(removed.index);
-            schema::engine_call(context, |transaction| transaction.drop_index(id))?;
+            context.engine_call(|transaction| transaction.drop_index(id))?;
         }
     }
     Ok(())

@@ -253,7 +253,7 @@ pub(super) fn build_while(
         parent: None,
         bound,
     };
-    let mut building = schema::engine_call(context, |transaction| match writers {
+    let mut building = context.engine_call(|transaction| match writers {
         Writers::Wait => transaction.create_index(&definition),
         Writers::GoOn => transaction.create_index_among_writers(&definition),
     })?;
@@ -262,13 +262,11 @@ pub(super) fn build_while(
         schema::wait_for_lockers(TableId(table.table), TableLockMode::Share, context)?;
     }
     loop {
-        match context
-            .transaction
-            .build_index(&mut building, BUILD_ROWS_PER_STEP)
-        {
+        let built =
+            context.retry(|transaction| transaction.build_index(&mut building, BUILD_ROWS_PER_STEP))?;
+        match built {
             Ok(BuildProgress::Done) => break,
             Ok(BuildProgress::More) => context.burn(BUILD_ROWS_PER_STEP as u32)?,
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
             Err(WriteError::Duplicate { existing, .. }) => {
                 return Err(duplicate_in_build(&stored, table, existing, context));
             }

@@ -587,7 +587,7 @@ pub(super) fn remove_relation(
     }
     if relation.table != 0 {
         let table = TableId(relation.table);
-        schema::engine_call(context, |transaction| transaction.drop_table(table))?;
+        context.engine_call(|transaction| transaction.drop_table(table))?;
     }
     write::remove(Oid(relation.oid), context)
 }
@@ -674,7 +674,7 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
     let table_oid = Oid(table.oid);
     let index = table.indexes.remove(at);
     let id = mote_common::IndexId(index.index);
-    schema::engine_call(context, |transaction| transaction.drop_index(id))?;
+    context.engine_call(|transaction| transaction.drop_index(id))?;
     write::put(StoredObject::Relation(table), context)?;
     partition_index::sweep(table_oid, context)
 }

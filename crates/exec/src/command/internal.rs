@@ -18,7 +18,7 @@ use super::{privileges, schema};
 use mote_executor::context::StatementContext;
 use mote_executor::context::{SessionState, UtilityParameters};
 use mote_executor::node::Program;
-use mote_executor::plans::planning::PlanningRounds;
+use mote_executor::plans::locking::PlanningRounds;
 use mote_executor::query::Execution;
 
 /// Takes the rows of a query, with the context to hand them on.
@@ -58,7 +58,7 @@ impl Query {
                     parameters: values,
                 });
             }
-            rounds.another(context.transaction, context.session, context.host)?;
+            rounds.another(context)?;
         }
     }
 

@@ -382,7 +382,7 @@ pub(super) fn sweep(table: Oid, context: &mut StatementContext<'_>) -> SqlResult
         schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
         for index in &gone {
             let id = mote_common::IndexId(index.index);
-            schema::engine_call(context, |transaction| transaction.drop_index(id))?;
+            context.engine_call(|transaction| transaction.drop_index(id))?;
         }
         write::put(StoredObject::Relation(stored), context)?;
         sweep(child, context)?;

@@ -43,7 +43,7 @@ pub(super) fn rebuild(
     }
     new.constraints = constraints;
     let storage = TableId(old.table);
-    schema::engine_call(context, |transaction| transaction.drop_table(storage))?;
+    context.engine_call(|transaction| transaction.drop_table(storage))?;
     write::put(StoredObject::Relation(new.clone()), context)
 }
 

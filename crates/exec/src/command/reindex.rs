@@ -305,7 +305,7 @@ fn exchange(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let storage = mote_common::TableId(table.table);
-    schema::engine_call(context, |transaction| {
+    context.engine_call(|transaction| {
         transaction.lock_table(
             storage,
             TableLockMode::AccessExclusive,
@@ -316,7 +316,7 @@ fn exchange(
         let index = &mut table.indexes[at];
         let old = IndexId(std::mem::replace(&mut index.index, made.0));
         index.valid = true;
-        schema::engine_call(context, |transaction| transaction.drop_index(old))?;
+        context.engine_call(|transaction| transaction.drop_index(old))?;
     }
     Ok(())
 }
@@ -377,7 +377,7 @@ fn remove_now(table: Oid, old: &[u32], context: &mut StatementContext<'_>) -> Sq
             continue;
         };
         let id = IndexId(table.indexes.remove(at).index);
-        schema::engine_call(context, |transaction| transaction.drop_index(id))?;
+        context.engine_call(|transaction| transaction.drop_index(id))?;
     }
     write::put(StoredObject::Relation(table), context)
 }

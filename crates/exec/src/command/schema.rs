@@ -76,7 +76,7 @@ pub(super) fn make_storage(
     definition: &TableDefinition,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<TableId> {
-    engine_call(context, |transaction| match relation.temporary {
+    context.engine_call(|transaction| match relation.temporary {
         true => transaction.create_temporary_table(definition),
         false => transaction.create_table(definition),
     })
@@ -394,7 +394,7 @@ pub(super) fn wait_for_lockers(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let mut lockers = context.transaction.lockers(table, mode);
-    engine_call(context, |transaction| transaction.wait_for_lockers(&mut lockers))
+    context.engine_call(|transaction| transaction.wait_for_lockers(&mut lockers))
 }
 
 pub(super) fn check_schema_name(name: &str) -> SqlResult<()> {
@@ -562,9 +562,7 @@ fn lock_storage(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     if policy == WaitPolicy::Block {
-        return engine_call(context, |transaction| {
-            transaction.lock_table(table, mode, WaitPolicy::Block)
-        });
+        return context.engine_call(|transaction| transaction.lock_table(table, mode, WaitPolicy::Block));
     }
     context
         .transaction
@@ -631,20 +629,6 @@ pub(super) fn require_index_owner(
     }
     let message = format!("must be owner of index {index}");
     Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
-}
-
-/// Runs a definition's engine call, waiting where the engine says so.
-pub(super) fn engine_call<T>(
-    context: &mut StatementContext<'_>,
-    mut call: impl FnMut(&mote_engine::Transaction) -> Result<T, WriteError>,
-) -> SqlResult<T> {
-    loop {
-        match call(context.transaction) {
-            Ok(value) => return Ok(value),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
 }
 
 /// PostgreSQL's way of naming what nobody named: `table_column_suffix`, cut to 63 bytes, made unique by a number.

@@ -209,7 +209,7 @@ pub(super) fn owned_by_table(
 pub(super) fn remove(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
     if let Some(sequence) = &relation.sequence {
         let id = SequenceId(sequence.id);
-        schema::engine_call(context, |transaction| transaction.drop_sequence(id))?;
+        context.engine_call(|transaction| transaction.drop_sequence(id))?;
     }
     write::remove(Oid(relation.oid), context)
 }
@@ -314,7 +314,7 @@ fn make_counter(
     definition: &SequenceDefinition,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<SequenceId> {
-    schema::engine_call(context, |transaction| match temporary {
+    context.engine_call(|transaction| match temporary {
         true => transaction.create_temporary_sequence(definition),
         false => transaction.create_sequence(definition),
     })
@@ -371,7 +371,7 @@ fn change(
         })?;
     }
     let old = SequenceId(sequence.id);
-    schema::engine_call(context, |transaction| transaction.drop_sequence(old))?;
+    context.engine_call(|transaction| transaction.drop_sequence(old))?;
     sequence.id = fresh.0;
     Ok(())
 }

@@ -131,7 +131,7 @@ fn empty(
 /// Gives a table new storage without rows. The caller has locked it.
 pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let old = TableId(table.table);
-    let fresh = schema::engine_call(context, |transaction| transaction.truncate_table(old))?;
+    let fresh = context.engine_call(|transaction| transaction.truncate_table(old))?;
     table.table = fresh.table.0;
     for index in &mut table.indexes {
         let renamed = fresh.indexes.iter().find(|(from, _)| from.0 == index.index);

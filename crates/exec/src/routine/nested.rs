@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_engine::{Access, WaitPolicy, WriteError};
+use mote_engine::Access;
 use mote_grammar::ast;
 use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
@@ -27,11 +27,11 @@ use crate::portal::cursor::loop_writes;
 use crate::portal::{Cursor, Portal, modifies, query_tag};
 use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
-use mote_catalog::write_error::{self, read_only_error};
+use mote_catalog::write_error::read_only_error;
 use mote_executor::context::StatementContext;
 use mote_executor::memory::Kept;
-use mote_executor::plans::partition_locks::PartitionLocks;
-use mote_executor::plans::planning::{PlanningRounds, parse_text};
+use mote_executor::plans::locking::lock_relations;
+use mote_executor::plans::planning::parse_text;
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
 use mote_executor::runtime::Emit;
@@ -114,28 +114,11 @@ impl Statement {
     fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
         let prepared = self.prepared(context)?;
         let mut plan = context.session.validate(&prepared, context.host)?;
-        let mut rounds = PlanningRounds::default();
-        loop {
-            mote_catalog::privileges::check_plan(&context.session.catalog, &plan.plan)?;
-            let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
-            for (table, mode) in plan.locks.iter().copied().chain(partitions) {
-                loop {
-                    match context.transaction.lock_table(table, mode, WaitPolicy::Block) {
-                        Ok(()) => break,
-                        Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-                        Err(error) => return Err(write_error::lock_error(error)),
-                    }
-                }
-            }
-            if context.session.still_holds(&prepared, &plan)? {
-                if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
-                    *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
-                }
-                return Ok(plan);
-            }
-            rounds.another(context.transaction, context.session, context.host)?;
-            plan = context.session.validate(&prepared, context.host)?;
+        lock_relations(&prepared, &mut plan, None, context)?;
+        if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
+            *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
         }
+        Ok(plan)
     }
 }
 

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
-use mote_engine::{Access, TransactionId, WriteError};
+use mote_engine::{Access, TransactionId};
 use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 
 use super::Session;
 use crate::command::attach_partition::{begin_detach, finish_detach};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
-use mote_catalog::write_error::{self, read_only_error};
+use mote_catalog::write_error::read_only_error;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 impl Session {
@@ -81,19 +81,9 @@ impl Session {
             return Ok(());
         };
         let lockers: Vec<TransactionId> = self.database.engine().lockers_of(entry.described.table);
-        let transaction = self.transaction.as_ref().expect("a transaction has begun");
-        for locker in lockers {
-            loop {
-                match transaction.wait_for_end(locker) {
-                    Ok(()) => break,
-                    Err(WriteError::MustWait(ticket)) => {
-                        let deadline = self.state.wait_deadline_ns();
-                        mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
-                    }
-                    Err(error) => return Err(write_error::lock_error(error)),
-                }
-            }
-        }
-        Ok(())
+        let mut context = self.context(host);
+        lockers
+            .into_iter()
+            .try_for_each(|locker| context.engine_call(|transaction| transaction.wait_for_end(locker)))
     }
 }

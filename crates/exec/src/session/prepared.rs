@@ -14,6 +14,7 @@ use mote_catalog::host::Host;
 use mote_catalog::prepared_note::PreparedNote;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_executor::context::retry;
 
 impl Session {
     pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {
@@ -117,29 +118,29 @@ impl Session {
         let engine = self.database.engine().clone();
         let store = self.state.catalog.store().clone();
         let wake = self.wake.clone();
-        let (receipt, changes) = loop {
-            let finished = engine.finish_prepared(gid, commit, Some(&wake), |undecided| {
+        let finish = || {
+            engine.finish_prepared(gid, commit, Some(&wake), |undecided| {
                 self.check_may_finish(undecided.info)?;
                 match commit {
                     true => prepared::begin_publication(&store, &engine, &undecided),
                     false => Ok(None),
                 }
-            });
-            match finished {
-                Ok(finished) => break finished,
-                Err(FinishError::MustWait(ticket)) => self.wait_for_log(ticket, host)?,
-                Err(FinishError::Unknown) => {
-                    // Somebody else may have decided it: then this answer tells of the commit.
-                    let tail = engine.horizons().tail;
-                    self.gate_durable(tail, host);
-                    return Err(SqlError::new(
-                        state::UNDEFINED_OBJECT,
-                        format!("prepared transaction with identifier \"{gid}\" does not exist"),
-                    ));
-                }
-                Err(FinishError::Refused(error)) => return Err(error),
-                Err(FinishError::LogUnavailable(reason)) => return Err(write_error::log_unavailable(reason)),
+            })
+        };
+        let (receipt, changes) = match retry(finish, |ticket| self.wait_for_log(ticket, host))? {
+            Ok(finished) => finished,
+            Err(FinishError::Unknown) => {
+                // Somebody else may have decided it: then this answer tells of the commit.
+                let tail = engine.horizons().tail;
+                self.gate_durable(tail, host);
+                return Err(SqlError::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("prepared transaction with identifier \"{gid}\" does not exist"),
+                ));
             }
+            Err(FinishError::Refused(error)) => return Err(error),
+            Err(FinishError::LogUnavailable(reason)) => return Err(write_error::log_unavailable(reason)),
+            Err(FinishError::MustWait(_)) => return Err(write_error::not_waited()),
         };
         if let Some(changes) = changes {
             changes.publish(receipt.commit_ts, &store, &engine);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
+use mote_engine::Access;
 use mote_grammar::ast::{ParsedStatement, Statement};
 use mote_planner::plan::{PlanBody, QueryPlan};
 use mote_sql::access::Command;
@@ -21,7 +21,8 @@ use mote_catalog::write_error::{self, read_only_error};
 use mote_executor::context::UtilityParameters;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
 use mote_executor::plans::Prepared;
-use mote_executor::plans::planning::{PlanningRounds, parse_text};
+use mote_executor::plans::locking::lock_relations;
+use mote_executor::plans::planning::parse_text;
 use mote_executor::query::RunOutcome;
 
 impl Session {
@@ -128,7 +129,12 @@ impl Session {
     pub(super) fn start_query(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         self.ensure_transaction()?;
         self.block.started = true;
-        self.lock_relations(portal, host)?;
+        lock_relations(
+            &portal.prepared,
+            &mut portal.plan,
+            Some(&mut portal.parameters),
+            &mut self.context(host),
+        )?;
         let writes_permanent = self.state.note_temporary(&portal.plan.plan);
         let query = portal.plan.query()?;
         if writes_permanent {
@@ -205,54 +211,6 @@ impl Session {
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
-        }
-    }
-
-    /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
-    fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
-        let mut rounds = PlanningRounds::default();
-        loop {
-            mote_catalog::privileges::check_plan(&self.state.catalog, &portal.plan.plan)?;
-            for &(table, mode) in &portal.plan.locks {
-                self.lock_table(table, mode, host)?;
-            }
-            if let Some(partitions) = &portal.plan.partition_locks {
-                for (table, mode) in partitions.select(&mut portal.parameters)? {
-                    self.lock_table(table, mode, host)?;
-                }
-            }
-            if self.state.still_holds(&portal.prepared, &portal.plan)? {
-                return Ok(());
-            }
-            // The table changed while we waited for its lock.
-            let transaction = self
-                .transaction
-                .as_ref()
-                .expect("a statement runs in a transaction");
-            rounds.another(transaction, &self.state, host)?;
-            portal.plan = self.state.validate(&portal.prepared, host)?;
-        }
-    }
-
-    fn lock_table(
-        &mut self,
-        table: mote_common::TableId,
-        mode: TableLockMode,
-        host: &mut dyn Host,
-    ) -> SqlResult<()> {
-        let transaction = self
-            .transaction
-            .as_ref()
-            .expect("a statement runs in a transaction");
-        loop {
-            match transaction.lock_table(table, mode, WaitPolicy::Block) {
-                Ok(()) => return Ok(()),
-                Err(WriteError::MustWait(ticket)) => {
-                    let deadline = self.state.wait_deadline_ns();
-                    mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
-                }
-                Err(error) => return Err(write_error::lock_error(error)),
-            }
         }
     }
 

@@ -16,7 +16,7 @@ use mote_catalog::host::{Host, snapshot_too_old};
 use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
-use mote_executor::context::{FUEL_SLICE, StatementContext};
+use mote_executor::context::{FUEL_SLICE, StatementContext, retry, wait_for, wait_for_engine};
 use mote_executor::node::modify::after;
 
 impl Session {
@@ -465,22 +465,15 @@ impl Session {
         let Some(transaction) = &self.transaction else {
             return Ok(());
         };
-        loop {
-            match look(transaction) {
-                Ok(()) => return Ok(()),
-                Err(WriteError::MustWait(ticket)) => {
-                    let deadline = self.state.statement_deadline_ns;
-                    mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
-                }
-                Err(error) => return Err(write_error::lock_error(error)),
-            }
-        }
+        let deadline = self.state.statement_deadline_ns;
+        let wait = |ticket| wait_for(transaction, &self.state, host, ticket, deadline);
+        retry(|| look(transaction), wait)?.map_err(write_error::lock_error)
     }
 
     /// The same without a transaction of the session's own.
     pub(super) fn wait_for_log(&self, ticket: Ticket, host: &mut dyn Host) -> SqlResult<()> {
         let deadline = self.state.statement_deadline_ns;
-        mote_executor::context::wait_for_engine(self.database.engine(), &self.state, host, ticket, deadline)
+        wait_for_engine(self.database.engine(), &self.state, host, ticket, deadline)
     }
 
     /// Does what ON COMMIT says of temporary tables.

@@ -1,10 +1,9 @@
 //! Locks on objects that are no tables: names, schemas, types of users.
 
 use mote_common::{Oid, SqlResult};
-use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
+use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy};
 
 use crate::context::StatementContext;
-use mote_catalog::write_error;
 
 /// The engine's advisory name space of catalog names: no SQL database has this number.
 const NAME_SPACE: u32 = u32::MAX;
@@ -31,15 +30,7 @@ pub fn lock_name(
         key,
         two_parts: false,
     };
-    loop {
-        let taken =
-            context
-                .transaction
-                .lock_advisory(key, mode, AdvisoryScope::Transaction, WaitPolicy::Block);
-        match taken {
-            Ok(()) => return Ok(()),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
+    context.engine_call(|transaction| {
+        transaction.lock_advisory(key, mode, AdvisoryScope::Transaction, WaitPolicy::Block)
+    })
 }

@@ -14,7 +14,6 @@ use crate::context::StatementContext;
 use mote_catalog::catalog_store::NO_ROW;
 use mote_catalog::catalog_store::rows::{catalog_table, insert};
 use mote_catalog::catalog_store::stored::StoredObject;
-use mote_catalog::write_error;
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
 pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -29,7 +28,7 @@ pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlR
     let table = catalog_table(context.database.engine())?;
     let existing = row_of(oid, context);
     let row = match existing {
-        None => retry(context, |transaction| insert(transaction, &table, &object))?,
+        None => context.engine_call(|transaction| insert(transaction, &table, &object))?,
         Some(row) => {
             let known = known(oid, context);
             let own = context.session.catalog.has_changed(oid);
@@ -41,9 +40,8 @@ pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlR
             }
             let known = known.map(|known| known.encode());
             object.renew();
-            let outcome = retry(context, |transaction| {
-                replace(transaction, &table, row, &object, known.as_deref())
-            })?;
+            let outcome = context
+                .engine_call(|transaction| replace(transaction, &table, row, &object, known.as_deref()))?;
             match outcome {
                 Replaced::Done => row,
                 Replaced::Gone => return Err(gone(&object)),
@@ -60,7 +58,7 @@ pub fn hold(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
         return Ok(());
     };
     let table = catalog_table(context.database.engine())?;
-    retry(context, |transaction| {
+    context.engine_call(|transaction| {
         transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
         Ok(())
     })
@@ -129,7 +127,7 @@ fn remove_row(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let known = known(oid, context).map(|known| known.encode());
-    let outcome = retry(context, |transaction| {
+    let outcome = context.engine_call(|transaction| {
         // The statement may have written the object before.
         transaction.advance_command();
         let locked = transaction.lock_row(table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
@@ -217,19 +215,6 @@ fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
 fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
     let catalog = context.session.catalog.current();
     Some(catalog.object(oid)?.1)
-}
-
-fn retry<T>(
-    context: &mut StatementContext<'_>,
-    mut call: impl FnMut(&Transaction) -> Result<T, WriteError>,
-) -> SqlResult<T> {
-    loop {
-        match call(context.transaction) {
-            Ok(value) => return Ok(value),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
 }
 
 /// What others read must not lean on what only this session has: PostgreSQL takes it along at the session's end, which a

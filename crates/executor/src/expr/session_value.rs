@@ -158,15 +158,10 @@ fn describe(oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<(String, StoredSeq
 
 /// Until the end of the transaction, against ALTER and DROP; those who draw numbers do not wait for each other.
 fn lock_sequence(oid: Oid, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-    let transaction = runtime.transaction();
     let lock = sequence_lock(oid);
-    loop {
-        match transaction.lock_table(lock, TableLockMode::RowExclusive, WaitPolicy::Block) {
-            Ok(()) => return Ok(()),
-            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
+    runtime.context().engine_call(|transaction| {
+        transaction.lock_table(lock, TableLockMode::RowExclusive, WaitPolicy::Block)
+    })
 }
 
 fn engine_sequence(stored: &StoredSequence, runtime: &Runtime<'_, '_>) -> SqlResult<Arc<Sequence>> {
@@ -178,15 +173,9 @@ fn engine_sequence(stored: &StoredSequence, runtime: &Runtime<'_, '_>) -> SqlRes
 pub fn ask_sequence<T>(
     context: &mut StatementContext<'_>,
     name: &str,
-    mut call: impl FnMut(&Transaction) -> Result<T, SequenceError>,
+    call: impl FnMut(&Transaction) -> Result<T, SequenceError>,
 ) -> SqlResult<T> {
-    loop {
-        match call(context.transaction) {
-            Ok(value) => return Ok(value),
-            Err(SequenceError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(sequence_error(error, name)),
-        }
-    }
+    context.retry(call)?.map_err(|error| sequence_error(error, name))
 }
 
 #[cold]

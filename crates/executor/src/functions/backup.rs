@@ -11,13 +11,11 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::WriteError;
 use mote_types::Datum;
 
 use super::{Body, CallSite, int4, int8, text};
 use crate::runtime::Runtime;
 use crate::server_files::elsewhere;
-use mote_catalog::write_error;
 
 /// Longest piece that one call reads.
 const READ_BYTES_MAX: i32 = 8 << 20;
@@ -151,13 +149,9 @@ fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Dat
             RESTORE_POINT_BYTES - 1
         )));
     }
-    let lsn = loop {
-        match runtime.transaction().create_restore_point(name) {
-            Ok(lsn) => break lsn,
-            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    };
+    let lsn = runtime
+        .context()
+        .engine_call(|transaction| transaction.create_restore_point(name))?;
     make_stable(runtime, lsn)?;
     Ok(Datum::Unsigned8(lsn.0))
 }

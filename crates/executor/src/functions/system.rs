@@ -447,14 +447,13 @@ impl AdvisoryCall {
         } else {
             WaitPolicy::Block
         };
-        loop {
-            match transaction.lock_advisory(key, self.mode, self.scope, policy) {
-                Ok(()) if self.tries => return Ok(Datum::Bool(true)),
-                Ok(()) => return Ok(Datum::from("")),
-                Err(WriteError::WouldBlock) => return Ok(Datum::Bool(false)),
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(error) => return Err(write_error::lock_error(error)),
-            }
+        let taken =
+            runtime.retry(|transaction| transaction.lock_advisory(key, self.mode, self.scope, policy))?;
+        match taken {
+            Ok(()) if self.tries => Ok(Datum::Bool(true)),
+            Ok(()) => Ok(Datum::from("")),
+            Err(WriteError::WouldBlock) => Ok(Datum::Bool(false)),
+            Err(error) => Err(write_error::lock_error(error)),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Plans that stay: from text to a plan that is current, compiled, with the locks that its run takes.
 //!
 //! Read in this order: this file (what is kept of a statement), `planning` (how it is made and kept current), `plan_cache`
-//! (what the sessions of a worker share), `partition_locks` (those that parameters decide about), `explain`.
+//! (what the sessions of a worker share), `locking` (its table locks), `partition_locks` (those that parameters decide
+//! about), `explain`.
 //! Leaves out: running it, and the names that clients give it (sessions).
 
 pub mod explain;
+pub mod locking;
 pub mod partition_locks;
 mod plan_cache;
 pub mod planning;

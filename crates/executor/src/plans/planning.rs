@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
-use mote_engine::{TableLockMode, Transaction};
+use mote_engine::TableLockMode;
 use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{OutputColumn, Plan, PlanBody};
 use mote_sql::access::RelationLock;
@@ -321,30 +321,6 @@ impl SessionState {
         plan.dependencies
             .iter()
             .all(|dependency| self.catalog.version_of(dependency.object) == Some(dependency.version))
-    }
-}
-
-/// Counts how often a plan was made anew because a table had changed before its lock was had.
-#[derive(Default)]
-pub struct PlanningRounds(u32);
-
-/// Every round is the DDL of another session that committed meanwhile, and tables that are locked by now change no more.
-const PLANNING_ROUNDS_MAX: u32 = 1_000;
-
-impl PlanningRounds {
-    /// Lets others run and hears of a cancel before the next round. A plan that never settles is a defect; it ends its
-    /// statement instead of taking the worker.
-    pub fn another(
-        &mut self,
-        transaction: &Transaction,
-        session: &SessionState,
-        host: &mut dyn Host,
-    ) -> SqlResult<()> {
-        self.0 += 1;
-        if self.0 > PLANNING_ROUNDS_MAX {
-            return Err(SqlError::internal("the plan of a statement does not settle"));
-        }
-        crate::context::give_way(transaction, session, host)
     }
 }
 

@@ -15,7 +15,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
-use mote_engine::{Snapshot, Table, TableIndex, Transaction};
+use mote_engine::{MayWait, Snapshot, Table, TableIndex, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::{Datum, FormatSettings};
 
@@ -94,6 +94,15 @@ impl<'r, 'c> Runtime<'r, 'c> {
     #[inline]
     pub fn context(&mut self) -> &mut StatementContext<'c> {
         self.statement.as_mut().expect(NO_STATEMENT).0
+    }
+
+    /// Calls the transaction until its answer is final, waiting where it says so.
+    #[inline]
+    pub fn retry<T, E: MayWait>(
+        &mut self,
+        call: impl FnMut(&'c Transaction) -> Result<T, E>,
+    ) -> SqlResult<Result<T, E>> {
+        self.context().retry(call)
     }
 
     #[inline]

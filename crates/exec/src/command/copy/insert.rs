@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
+use mote_engine::{RowBuffers, RowWriter, Table};
 use mote_grammar::ast;
 use mote_grammar::ast::deparse;
 use mote_sql::catalog::{CatalogView, Relation};
@@ -200,14 +200,10 @@ fn store(
     scratch: &mut Vec<u8>,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<()> {
-    let transaction = runtime.transaction();
     let bytes = target.codec.write_row(row, writer, scratch)?;
-    let id = loop {
-        match transaction.insert(table, bytes) {
-            Ok(id) => break id,
-            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-            Err(error) => return Err(target.write_error(error, row, runtime)),
-        }
+    let id = match runtime.retry(|transaction| transaction.insert(table, bytes))? {
+        Ok(id) => id,
+        Err(error) => return Err(target.write_error(error, row, runtime)),
     };
     target.deferrable_keys.row_written(&target.relation, runtime)?;
     target

@@ -75,17 +75,13 @@ impl KeyTaken {
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let table = runtime.table(self.relation.table)?;
         let index = find_index(&table, self.index)?;
-        let transaction = runtime.transaction();
-        loop {
-            match transaction.check_key(&table, &index, self.row) {
-                Ok(()) => return Ok(()),
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::Duplicate { .. }) => break,
-                Err(error) => return Err(write_error::sql_error(error, &self.relation)),
-            }
+        match runtime.retry(|transaction| transaction.check_key(&table, &index, self.row))? {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Duplicate { .. }) => {}
+            Err(error) => return Err(write_error::sql_error(error, &self.relation)),
         }
         let mut row = Vec::new();
-        if let Some(version) = transaction.fetch_newest(&table, self.row) {
+        if let Some(version) = runtime.transaction().fetch_newest(&table, self.row) {
             let view = table.view(version.layout(), version.bytes());
             RowCodec::new(&self.relation).read_row(&view, &mut row);
         }

@@ -180,9 +180,8 @@ impl State {
                 let view = table.view(version.layout(), version.bytes());
                 target.codec.read_row(&view, &mut self.old);
             }
-            match transaction.delete(table, &version) {
+            match runtime.retry(|transaction| transaction.delete(table, &version))? {
                 Ok(()) => break,
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
                 Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted =>

@@ -117,17 +117,10 @@ pub(super) fn insert_into(
     if let Some(conflict) = on_conflict {
         conflict.require_arbiters(&target.relation)?;
     }
-    let transaction = runtime.transaction();
     let arbiters = on_conflict.map_or(&[][..], Conflict::arbiters);
     loop {
         let bytes = target.codec.write_row(new, writer, scratch)?;
-        let id = loop {
-            match transaction.insert_judged(table, bytes, arbiters) {
-                Ok(id) => break Ok(id),
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(error) => break Err(error),
-            }
-        };
+        let id = runtime.retry(|transaction| transaction.insert_judged(table, bytes, arbiters))?;
         match (id, on_conflict) {
             (Ok(id), conflict) => {
                 if conflict.is_some() {

@@ -243,13 +243,10 @@ impl Conflict {
         }
         let mut scratch = Vec::new();
         let bytes = target.codec.write_row(&updated, writer, &mut scratch)?;
-        loop {
-            match transaction.update(table, &version, bytes) {
-                Ok(()) => break,
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Err(second_time()),
-                Err(error) => return Err(target.write_error(error, &updated, runtime)),
-            }
+        match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
+            Ok(()) => {}
+            Err(WriteError::SelfModified) => return Err(second_time()),
+            Err(error) => return Err(target.write_error(error, &updated, runtime)),
         }
         touched.insert(existing);
         target.deferrable_keys.row_written(&target.relation, runtime)?;

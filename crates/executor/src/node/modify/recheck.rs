@@ -102,39 +102,32 @@ pub fn lock<'c>(
     policy: WaitPolicy,
     runtime: &mut Runtime<'_, 'c>,
 ) -> SqlResult<Locked<'c>> {
-    let transaction = runtime.transaction();
-    loop {
-        let outcome = transaction.lock_row(table, row, seen, strength, policy);
-        let strict = transaction.isolation() != Isolation::ReadCommitted;
-        return match outcome {
-            Ok(LockedRow {
-                newest: None, moved, ..
-            }) if strict => Err(write_error::serialization_failure(!moved)),
-            Err(WriteError::Deleted) if strict => Err(write_error::serialization_failure(true)),
-            Ok(LockedRow { moved: true, .. }) => Ok(Locked::Moved),
-            Ok(LockedRow { changed: true, .. }) | Err(WriteError::Changed) if strict && seen.is_some() => {
-                Err(write_error::serialization_failure(false))
-            }
-            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted) => Ok(Locked::Gone),
-            Err(WriteError::SelfModified) => Ok(Locked::SelfModified),
-            Ok(LockedRow {
-                newest: Some(version),
-                changed: false,
-                ..
-            }) => Ok(Locked::Unchanged(version)),
-            Ok(LockedRow {
-                newest: Some(version),
-                changed: true,
-                ..
-            }) => Ok(Locked::Changed(version)),
-            Err(WriteError::MustWait(ticket)) => {
-                runtime.context().wait(ticket)?;
-                continue;
-            }
-            Err(WriteError::WouldBlock) => Ok(Locked::Busy),
-            Err(WriteError::Serialization) => Err(serialization_error(table, row, runtime)),
-            Err(error) => Err(write_error::sql_error(error, relation)),
-        };
+    let outcome = runtime.retry(|transaction| transaction.lock_row(table, row, seen, strength, policy))?;
+    let strict = runtime.transaction().isolation() != Isolation::ReadCommitted;
+    match outcome {
+        Ok(LockedRow {
+            newest: None, moved, ..
+        }) if strict => Err(write_error::serialization_failure(!moved)),
+        Err(WriteError::Deleted) if strict => Err(write_error::serialization_failure(true)),
+        Ok(LockedRow { moved: true, .. }) => Ok(Locked::Moved),
+        Ok(LockedRow { changed: true, .. }) | Err(WriteError::Changed) if strict && seen.is_some() => {
+            Err(write_error::serialization_failure(false))
+        }
+        Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted) => Ok(Locked::Gone),
+        Err(WriteError::SelfModified) => Ok(Locked::SelfModified),
+        Ok(LockedRow {
+            newest: Some(version),
+            changed: false,
+            ..
+        }) => Ok(Locked::Unchanged(version)),
+        Ok(LockedRow {
+            newest: Some(version),
+            changed: true,
+            ..
+        }) => Ok(Locked::Changed(version)),
+        Err(WriteError::WouldBlock) => Ok(Locked::Busy),
+        Err(WriteError::Serialization) => Err(serialization_error(table, row, runtime)),
+        Err(error) => Err(write_error::sql_error(error, relation)),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use mote_common::{Oid, RowId, SqlError, SqlResult};
-use mote_engine::{Table, TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{Table, TableLockMode, WaitPolicy};
 use mote_sql::catalog::inheritance::AttributeMap;
 use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
@@ -21,12 +21,12 @@ use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_routed_triggers};
 use mote_types::Datum;
 
+use super::Target;
 use super::insert::compute_generated;
 use super::on_conflict::Conflict;
 use super::partition::{KeyExpressions, no_partition};
 use super::trigger::RowTriggers;
 use super::update::compile_assignments;
-use super::{Target, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
 use crate::runtime::Runtime;
@@ -417,7 +417,6 @@ impl Level {
         }
     }
 
-    /// Locks a partition and looks at it as it is from then on.
     fn open_partition(
         &self,
         position: usize,
@@ -426,27 +425,7 @@ impl Level {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Slot> {
         let oid = self.scheme.partitions[position].oid;
-        let mut relation = runtime.relation(oid)?;
-        loop {
-            let storage = relation.table;
-            let taken =
-                runtime
-                    .transaction()
-                    .lock_table(storage, TableLockMode::RowExclusive, WaitPolicy::Block);
-            match taken {
-                Ok(()) => {}
-                Err(WriteError::MustWait(ticket)) => {
-                    runtime.context().wait(ticket)?;
-                    continue;
-                }
-                Err(error) => return Err(write_error::lock_error(error)),
-            }
-            relation = runtime.relation(oid)?;
-            // TRUNCATE gave it other storage while we waited.
-            if relation.table == storage {
-                break;
-            }
-        }
+        let relation = lock_partition(oid, TableLockMode::RowExclusive, runtime)?;
         if relation.is_partitioned() {
             return Ok(Slot::Level(Box::new(Level::open(relation, &routing.root)?)));
         }
@@ -456,6 +435,26 @@ impl Level {
             touched: HashSet::new(),
         });
         Ok(Slot::Leaf(opened.leaves.len() - 1))
+    }
+}
+
+/// Locks a partition and looks at it as it is from then on.
+pub(super) fn lock_partition(
+    oid: Oid,
+    mode: TableLockMode,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Arc<Relation>> {
+    let mut relation = runtime.relation(oid)?;
+    loop {
+        let storage = relation.table;
+        runtime
+            .context()
+            .engine_call(|transaction| transaction.lock_table(storage, mode, WaitPolicy::Block))?;
+        relation = runtime.relation(oid)?;
+        // TRUNCATE may have given it other storage while this statement waited.
+        if relation.table == storage {
+            return Ok(relation);
+        }
     }
 }
 

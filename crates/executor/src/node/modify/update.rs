@@ -328,9 +328,8 @@ impl State {
         }
         loop {
             let bytes = writer.finish().map_err(write_error::row_too_large)?;
-            match transaction.update(table, &version, bytes) {
+            match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
                 Ok(()) => break,
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
                 Err(WriteError::SelfModified) => return self_modified("updated", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted && !written.before_row =>
@@ -407,9 +406,8 @@ impl State {
             refuse_modified_inside("deleted", table, id, runtime)?;
         }
         loop {
-            match transaction.delete_moved(table, &version) {
+            match runtime.retry(|transaction| transaction.delete_moved(table, &version))? {
                 Ok(()) => break,
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
                 Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted =>

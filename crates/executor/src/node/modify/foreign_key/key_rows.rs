@@ -1,7 +1,7 @@
 //! Keys out of rows and rows by their keys, as both ends of a foreign key need them.
 
 use mote_common::{RowId, SqlResult};
-use mote_engine::{RowLockStrength, RowVersion, Table, WaitPolicy};
+use mote_engine::{RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
 use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
@@ -71,28 +71,24 @@ pub(super) fn lock_any<'c>(
     strength: RowLockStrength,
     runtime: &mut Runtime<'_, 'c>,
 ) -> SqlResult<Option<(RowVersion<'c>, bool)>> {
-    loop {
-        match runtime
-            .transaction()
-            .lock_row(table, row, None, strength, WaitPolicy::Block)
-        {
-            Ok(locked) if locked.moved => {
-                // Found by way of an index that still knows it. What had left before the snapshot is not missed here.
-                let _pause = runtime.transaction().pause_tracking();
-                let seen = runtime.transaction().fetch(table, row, runtime.snapshot());
-                return match seen {
-                    Some(_) => Err(write_error::moved_row()),
-                    None => Ok(None),
-                };
+    let locked =
+        runtime.retry(|transaction| transaction.lock_row(table, row, None, strength, WaitPolicy::Block))?;
+    match locked {
+        Ok(locked) if locked.moved => {
+            // Found by way of an index that still knows it. What had left before the snapshot is not missed here.
+            let _pause = runtime.transaction().pause_tracking();
+            let seen = runtime.transaction().fetch(table, row, runtime.snapshot());
+            match seen {
+                Some(_) => Err(write_error::moved_row()),
+                None => Ok(None),
             }
-            Ok(locked) => return Ok(locked.newest.map(|version| (version, false))),
-            Err(mote_engine::WriteError::Deleted) => return Ok(None),
-            Err(mote_engine::WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-            Err(mote_engine::WriteError::SelfModified) => {
-                let newest = runtime.transaction().fetch_newest(table, row);
-                return Ok(newest.map(|version| (version, true)));
-            }
-            Err(error) => return Err(write_error::sql_error(error, relation)),
         }
+        Ok(locked) => Ok(locked.newest.map(|version| (version, false))),
+        Err(WriteError::Deleted) => Ok(None),
+        Err(WriteError::SelfModified) => {
+            let newest = runtime.transaction().fetch_newest(table, row);
+            Ok(newest.map(|version| (version, true)))
+        }
+        Err(error) => Err(write_error::sql_error(error, relation)),
     }
 }

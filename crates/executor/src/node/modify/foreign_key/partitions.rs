@@ -10,13 +10,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{TableLockMode, WaitPolicy, WriteError};
+use mote_engine::TableLockMode;
 use mote_sql::catalog::{Constraint, ForeignKey, IndexKeyTarget, Relation};
 use mote_types::{ColumnType, Datum};
 
 use super::referencing::Referenced;
-use crate::node::modify::routing::index_descends_from;
-use crate::node::modify::write_error;
+use crate::node::modify::routing::{index_descends_from, lock_partition};
 use crate::runtime::{Runtime, find_index};
 use crate::value::convert;
 
@@ -74,7 +73,7 @@ impl ReferencedPartitions {
             let Some(found) = scheme.find(&key, &mut scratch) else {
                 return Ok(None);
             };
-            relation = lock(scheme.partitions[found].oid, runtime)?;
+            relation = lock_partition(scheme.partitions[found].oid, TableLockMode::RowShare, runtime)?;
         }
         self.referenced(relation, runtime).map(Some)
     }
@@ -113,25 +112,6 @@ impl ReferencedPartitions {
         });
         self.leaves.lock().insert(known, Arc::clone(&referenced));
         Ok(referenced)
-    }
-}
-
-/// Locks a partition as a query with row locks would, and looks at it afterwards.
-fn lock(oid: Oid, runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Relation>> {
-    loop {
-        let storage = runtime.relation(oid)?.table;
-        let taken = runtime
-            .transaction()
-            .lock_table(storage, TableLockMode::RowShare, WaitPolicy::Block);
-        match taken {
-            Ok(()) => {}
-            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-        let relation = runtime.relation(oid)?;
-        if relation.table == storage {
-            return Ok(relation);
-        }
     }
 }
 
