@@ -4,10 +4,11 @@
 //! identities, generated columns. The order is PostgreSQL's: defaults, WHERE, generated columns, NOT NULL and CHECK,
 //! unique keys with the write, foreign keys at the end of the statement.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table};
 use mote_grammar::ast;
 use mote_grammar::ast::deparse;
@@ -20,6 +21,7 @@ use mote_types::{ColumnType, Datum, oid};
 
 use mote_executor::context::calls::TriggerOperation;
 use mote_executor::expr::{Expression, compile};
+use mote_executor::node::modify::insert_target::{InsertTarget, OpenTable};
 use mote_executor::node::modify::routing::{Router, Routing};
 use mote_executor::node::modify::trigger::{RowTriggers, Stage, StatementTriggers};
 use mote_executor::node::modify::{Target, after};
@@ -27,19 +29,19 @@ use mote_executor::runtime::Runtime;
 
 /// What turns field values into stored rows.
 pub(in crate::command) struct Sink {
-    target: Target,
+    into: InsertTarget,
     table: Arc<Table>,
     /// Columns that no field is for, with their defaults.
     defaults: Vec<(usize, Expression)>,
     filter: Option<Expression>,
-    generated: Vec<(usize, Expression)>,
     scratch: Vec<u8>,
+    /// No row conflicts: stays empty.
+    touched: HashSet<RowId>,
     /// Of a partitioned table.
     router: Option<Router>,
     routed: Vec<Datum>,
     buffers: RowBuffers,
     statement_triggers: StatementTriggers,
-    triggers: Option<RowTriggers>,
     stage: Stage,
 }
 
@@ -91,18 +93,18 @@ impl Sink {
             }
         };
         let columns: Vec<u16> = given.iter().map(|&position| position as u16).collect();
+        let target = Target::compile(relation, &checks)?.giving(&columns);
         Ok(Sink {
-            target: Target::compile(relation, &checks)?.giving(&columns),
+            into: InsertTarget::new(target, generated.into()),
             table,
             defaults,
             filter,
-            generated,
             scratch: Vec::new(),
+            touched: HashSet::new(),
             router: Routing::of(relation, &columns, None)?.as_ref().map(Router::new),
             routed: Vec::new(),
             buffers: RowBuffers::default(),
             statement_triggers: StatementTriggers::compile(relation, &[], &[TriggerOperation::Insert])?,
-            triggers: None,
             stage: Stage::default(),
         })
     }
@@ -115,7 +117,7 @@ impl Sink {
         let triggers = bind_insert_triggers(relation, catalog)?;
         let operations = &[TriggerOperation::Insert];
         self.statement_triggers = StatementTriggers::compile(relation, &triggers.statement, operations)?;
-        self.triggers = RowTriggers::compile(relation, &triggers.row)?;
+        self.into = self.into.firing(RowTriggers::compile(relation, &triggers.row)?);
         Ok(self)
     }
 
@@ -149,66 +151,36 @@ impl Sink {
         {
             return Ok(false);
         }
-        if let Some(triggers) = &self.triggers
-            && !triggers.before(TriggerOperation::Insert, None, Some(row), runtime)?
-        {
-            return Ok(false);
-        }
         let Some(router) = &mut self.router else {
-            for (position, value) in &self.generated {
-                row[*position] = value.evaluate(row, runtime)?;
+            if !self.into.complete(row, runtime)? {
+                return Ok(false);
             }
-            self.target.check_row(row, runtime)?;
-            self.target.check_partition(row, runtime)?;
-            store(&self.target, &self.table, row, writer, &mut self.scratch, runtime)?;
-            if let Some(triggers) = &self.triggers {
-                triggers.after(TriggerOperation::Insert, None, Some(row), runtime)?;
-            }
-            return Ok(true);
+            let mut open = OpenTable {
+                table: &self.table,
+                writer,
+                scratch: &mut self.scratch,
+                touched: &mut self.touched,
+            };
+            return self.into.insert(&mut open, row, runtime);
         };
         self.routed.clear();
         self.routed.extend_from_slice(row);
         let opened = router.route(&mut self.routed, runtime)?;
         let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
-        if !leaf.complete(&mut self.routed, runtime)? {
+        if !leaf.into.complete(&mut self.routed, runtime)? {
             return Ok(false);
         }
         let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
-        let stored = store(
-            &leaf.target,
-            &table,
-            &self.routed,
-            &mut writer,
-            &mut self.scratch,
-            runtime,
-        );
+        let mut open = OpenTable {
+            table: &table,
+            writer: &mut writer,
+            scratch: &mut self.scratch,
+            touched: &mut self.touched,
+        };
+        let inserted = leaf.into.insert(&mut open, &mut self.routed, runtime);
         self.buffers = writer.into_buffers();
-        stored?;
-        if let Some(triggers) = &leaf.triggers {
-            triggers.after(TriggerOperation::Insert, None, Some(&self.routed), runtime)?;
-        }
-        Ok(true)
+        inserted
     }
-}
-
-/// Stores a complete row that was checked.
-fn store(
-    target: &Target,
-    table: &Arc<Table>,
-    row: &[Datum],
-    writer: &mut RowWriter<'_>,
-    scratch: &mut Vec<u8>,
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<()> {
-    let bytes = target.codec.write_row(row, writer, scratch)?;
-    let id = match runtime.retry(|transaction| transaction.insert(table, bytes))? {
-        Ok(id) => id,
-        Err(error) => return Err(target.write_error(error, row, runtime)),
-    };
-    target.deferrable_keys.row_written(&target.relation, runtime)?;
-    target
-        .foreign_keys
-        .row_inserted(&target.relation, id, row, runtime)
 }
 
 /// nextval of an identity column's sequence, in the column's type.

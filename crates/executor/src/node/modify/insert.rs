@@ -4,35 +4,30 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
-use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
+use mote_engine::{RowBuffers, RowWriter, Table};
 use mote_planner::plan::node;
 use mote_sql::clause;
 use mote_types::Datum;
 
-use super::on_conflict::{Conflict, Resolution};
+use super::insert_target::{InsertTarget, OpenTable};
+use super::on_conflict::Conflict;
 use super::routing::{Router, Routing};
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
-use super::update::compile_assignments;
-use super::{Target, ViewChecks, compile_returning, project, resolve};
+use super::{Target, ViewChecks, compile_assignments, compile_returning, project, resolve};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_all};
 use crate::node::{NodeProgram, Operator, compile_node};
 use crate::runtime::Runtime;
 
 pub struct Program {
-    pub(super) target: Target,
+    pub(super) into: InsertTarget,
     input: NodeProgram,
     values: Box<[Expression]>,
-    generated: Box<[(usize, Expression)]>,
-    on_conflict: Option<Conflict>,
     /// Of a partitioned table: where its rows go.
     routing: Option<Arc<Routing>>,
     returning: Option<Box<[Expression]>>,
     view_checks: ViewChecks,
     statement_triggers: StatementTriggers,
-    triggers: Option<RowTriggers>,
-    /// Before a row is written it is shown to triggers.
-    before_row: bool,
     pub counted: bool,
 }
 
@@ -50,20 +45,19 @@ impl Program {
             false => &[TriggerOperation::Insert],
         };
         let triggers = RowTriggers::compile(&node.relation, &node.triggers.row)?;
-        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Insert);
+        let target = Target::compile(&node.relation, &node.checks)?.giving(&given);
+        let generated = compile_assignments(&node.generated)?;
         Ok(Arc::new(Program {
             statement_triggers: StatementTriggers::compile(
                 &node.relation,
                 &node.triggers.statement,
                 operations,
             )?,
-            before_row: triggers.as_ref().is_some_and(before_row),
-            triggers,
-            target: Target::compile(&node.relation, &node.checks)?.giving(&given),
+            into: InsertTarget::new(target, generated)
+                .firing(triggers)
+                .resolving(on_conflict),
             input: compile_node(&node.input)?,
             values: compile_all(&node.values)?,
-            generated: compile_assignments(&node.generated)?,
-            on_conflict,
             routing,
             returning: compile_returning(&node.returning)?,
             view_checks: ViewChecks::compile(&node.view_checks, &given)?,
@@ -100,65 +94,6 @@ pub struct State {
     stage: Stage,
 }
 
-/// Inserts `new`, a checked row, into its table, or resolves the conflict. Answers whether a row was written.
-#[inline]
-#[allow(clippy::too_many_arguments)]
-pub(super) fn insert_into(
-    (target, triggers): (&Target, Option<&RowTriggers>),
-    generated: &[(usize, Expression)],
-    table: &Arc<Table>,
-    on_conflict: Option<&Conflict>,
-    new: &mut Vec<Datum>,
-    touched: &mut HashSet<RowId>,
-    scratch: &mut Vec<u8>,
-    writer: &mut RowWriter<'_>,
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<bool> {
-    if let Some(conflict) = on_conflict {
-        conflict.require_arbiters(&target.relation)?;
-    }
-    let arbiters = on_conflict.map_or(&[][..], Conflict::arbiters);
-    loop {
-        let bytes = target.codec.write_row(new, writer, scratch)?;
-        let id = runtime.retry(|transaction| transaction.insert_judged(table, bytes, arbiters))?;
-        match (id, on_conflict) {
-            (Ok(id), conflict) => {
-                if conflict.is_some() {
-                    touched.insert(id);
-                }
-                target.deferrable_keys.row_written(&target.relation, runtime)?;
-                target
-                    .foreign_keys
-                    .row_inserted(&target.relation, id, new, runtime)?;
-                if let Some(triggers) = triggers {
-                    triggers.after(TriggerOperation::Insert, None, Some(new), runtime)?;
-                }
-                return Ok(true);
-            }
-            (Err(WriteError::Duplicate { index, existing }), Some(conflict))
-                if conflict.arbitrates(index) =>
-            {
-                let resolution = conflict.resolve(
-                    (target, triggers),
-                    generated,
-                    table,
-                    (index, existing),
-                    new,
-                    touched,
-                    writer,
-                    runtime,
-                )?;
-                match resolution {
-                    Resolution::Updated => return Ok(true),
-                    Resolution::Nothing => return Ok(false),
-                    Resolution::TryAgain => {}
-                }
-            }
-            (Err(error), _) => return Err(target.write_error(error, new, runtime)),
-        }
-    }
-}
-
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         State {
@@ -189,7 +124,7 @@ impl State {
     fn written(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if !self.program.view_checks.is_empty() {
             let program = Arc::clone(&self.program);
-            let root = &program.target.relation;
+            let root = &program.into.target.relation;
             program.view_checks.check(&self.new, root, root, runtime)?;
         }
         if self.program.counted {
@@ -214,7 +149,7 @@ impl State {
             self.router = Some(router);
             return result;
         }
-        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
+        let table = resolve(&mut self.table, &self.program.into.target.relation, runtime)?;
         let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
         let result = self.insert(&table, &mut writer, runtime);
         self.buffers = writer.into_buffers();
@@ -230,28 +165,16 @@ impl State {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
-        let target = &program.target;
-        let triggers = program.triggers.as_ref();
-        if let Some(triggers) = triggers.filter(|_| program.before_row) {
-            let new = &mut self.new;
-            if !triggers.before(TriggerOperation::Insert, None, Some(new), runtime)? {
-                return Ok(false);
-            }
-            compute_generated(&program.generated, new, runtime)?;
+        if !program.into.complete(&mut self.new, runtime)? {
+            return Ok(false);
         }
-        target.check_row(&self.new, runtime)?;
-        target.check_partition(&self.new, runtime)?;
-        insert_into(
-            (target, triggers),
-            &program.generated,
+        let mut open = OpenTable {
             table,
-            program.on_conflict.as_ref(),
-            &mut self.new,
-            &mut self.touched,
-            &mut self.scratch,
             writer,
-            runtime,
-        )
+            scratch: &mut self.scratch,
+            touched: &mut self.touched,
+        };
+        program.into.insert(&mut open, &mut self.new, runtime)
     }
 
     /// The same for a row of a partitioned table: it goes to the partition that takes it. For RETURNING it is left in
@@ -259,26 +182,22 @@ impl State {
     fn insert_routed(&mut self, router: &mut Router, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let opened = router.route(&mut self.new, runtime)?;
         let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
-        if !leaf.complete(&mut self.new, runtime)? {
+        if !leaf.into.complete(&mut self.new, runtime)? {
             return Ok(false);
         }
         let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
-        let inserted = insert_into(
-            (&leaf.target, leaf.triggers.as_ref()),
-            &leaf.generated,
-            &table,
-            leaf.on_conflict.as_ref(),
-            &mut self.new,
-            &mut opened.touched,
-            &mut self.scratch,
-            &mut writer,
-            runtime,
-        );
+        let mut open = OpenTable {
+            table: &table,
+            writer: &mut writer,
+            scratch: &mut self.scratch,
+            touched: &mut opened.touched,
+        };
+        let inserted = leaf.into.insert(&mut open, &mut self.new, runtime);
         self.buffers = writer.into_buffers();
         if inserted? {
             if self.program.returning.is_some() || !self.program.view_checks.is_empty() {
-                leaf.to_root(&mut self.new, self.program.target.relation.columns.len());
-                self.new.push(Datum::oid(leaf.target.relation.oid));
+                leaf.to_root(&mut self.new, self.program.into.target.relation.columns.len());
+                self.new.push(Datum::oid(leaf.into.target.relation.oid));
             }
             return Ok(true);
         }
@@ -319,7 +238,7 @@ impl State {
     }
 }
 
-/// The new row of an input row.
+/// The new row of an input row, but for generated columns: they wait for BEFORE ROW triggers.
 fn compute(
     program: &Program,
     input: &[Datum],
@@ -329,22 +248,6 @@ fn compute(
     new.clear();
     for value in &program.values {
         new.push(value.evaluate(input, runtime)?);
-    }
-    if program.before_row || program.routing.is_some() {
-        // Generated columns wait for BEFORE ROW triggers.
-        return Ok(());
-    }
-    compute_generated(&program.generated, new, runtime)
-}
-
-/// Generated columns of a row whose other columns are there.
-pub(super) fn compute_generated(
-    generated: &[(usize, Expression)],
-    row: &mut [Datum],
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<()> {
-    for (position, expression) in generated {
-        row[*position] = expression.evaluate(row, runtime)?;
     }
     Ok(())
 }
@@ -358,7 +261,7 @@ impl Operator for State {
             self.router = Some(router);
             return self.ended(result?, runtime);
         }
-        let table = resolve(&mut self.table, &program.target.relation, runtime)?;
+        let table = resolve(&mut self.table, &program.into.target.relation, runtime)?;
         let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
         let result = self.run(&table, &mut writer, runtime);
         self.buffers = writer.into_buffers();

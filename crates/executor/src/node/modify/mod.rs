@@ -1,8 +1,8 @@
 //! Writing rows: INSERT, UPDATE, DELETE, MERGE, what they check, and what happens when somebody else wrote first.
 //!
 //! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
-//! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `routing` with `partition`, `update`, `delete`, `merge`
-//! (drives these three),
+//! SQL errors), `recheck` (EvalPlanQual), `insert` with `insert_target` and `on_conflict`, `routing` with `partition`, `update`
+//! with `update_target`, `delete`, `merge` (drives these three),
 //! `foreign_key`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
 //!
 //! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
@@ -15,6 +15,7 @@ mod disclosure;
 pub mod delete;
 pub mod foreign_key;
 pub mod insert;
+pub mod insert_target;
 pub mod merge;
 mod moving;
 mod on_conflict;
@@ -23,18 +24,21 @@ pub mod recheck;
 pub mod routing;
 pub mod trigger;
 pub mod update;
+mod update_target;
 use mote_catalog::write_error;
 
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{IndexId, SqlError, SqlResult, SqlState};
+use mote_common::{IndexId, RowId, SqlError, SqlResult, SqlState};
 use mote_engine::{Table, WriteError};
 use mote_sql::catalog::{Column, IndexKeyTarget, Relation};
 use mote_sql::clause::Check;
+use mote_sql::expr::Expr;
 use mote_types::format::output_to_string;
 use mote_types::{Datum, FormatSettings};
 
+use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile, compile_all};
 use crate::row_codec::RowCodec;
 use crate::runtime::Runtime;
@@ -42,6 +46,7 @@ use deferred_key::DeferrableKeys;
 use disclosure::{Disclosure, may_read};
 use foreign_key::ForeignKeys;
 use partition::PartitionTest;
+use trigger::RowTriggers;
 
 /// A relation that is written to: what all kinds of writes know about it.
 pub struct Target {
@@ -95,6 +100,40 @@ impl Target {
         match &self.partition {
             None => Ok(false),
             Some(partition) => Ok(!partition.holds(row, runtime)?),
+        }
+    }
+
+    /// What follows the write of a new row: keys that are judged later, foreign keys, AFTER triggers.
+    #[inline]
+    fn row_inserted(
+        &self,
+        id: RowId,
+        new: &[Datum],
+        triggers: Option<&RowTriggers>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        self.deferrable_keys.row_written(&self.relation, runtime)?;
+        self.foreign_keys.row_inserted(&self.relation, id, new, runtime)?;
+        match triggers {
+            Some(triggers) => triggers.after(TriggerOperation::Insert, None, Some(new), runtime),
+            None => Ok(()),
+        }
+    }
+
+    /// The same after an update.
+    fn row_updated(
+        &self,
+        id: RowId,
+        (old, new): (&[Datum], &[Datum]),
+        triggers: Option<&RowTriggers>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        self.deferrable_keys.row_written(&self.relation, runtime)?;
+        self.foreign_keys
+            .row_updated(&self.relation, id, old, new, runtime)?;
+        match triggers {
+            Some(triggers) => triggers.after(TriggerOperation::Update, Some(old), Some(new), runtime),
+            None => Ok(()),
         }
     }
 
@@ -316,8 +355,15 @@ fn in_root(row: &[Datum], relation: &Relation, root: &Relation) -> Vec<Datum> {
     root.columns.iter().map(named).collect()
 }
 
+/// Values by the positions of the columns that they go to.
+fn compile_assignments(list: &[(u16, Expr)]) -> SqlResult<Box<[(usize, Expression)]>> {
+    list.iter()
+        .map(|(position, expr)| Ok((*position as usize, compile(expr)?)))
+        .collect()
+}
+
 /// RETURNING lists.
-pub fn compile_returning(list: &Option<Vec<mote_sql::expr::Expr>>) -> SqlResult<Option<Box<[Expression]>>> {
+pub fn compile_returning(list: &Option<Vec<Expr>>) -> SqlResult<Option<Box<[Expression]>>> {
     list.as_deref().map(compile_all).transpose()
 }
 

@@ -17,7 +17,7 @@ use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::expr::Expr;
 use mote_types::Datum;
 
-use super::insert::insert_into;
+use super::insert_target::OpenTable;
 use super::routing::{Router, Routing};
 use super::{ViewChecks, compile_returning};
 use crate::expr::Expression;
@@ -118,24 +118,20 @@ impl Moving {
             .collect();
         let opened = router.route(new, runtime)?;
         let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
-        if !leaf.complete(new, runtime)? {
+        if !leaf.into.complete(new, runtime)? {
             return Ok(false);
         }
         let mut writer = RowWriter::with_buffers(table.newest_layout(), RowBuffers::default());
         let mut touched = HashSet::new();
-        insert_into(
-            (&leaf.target, leaf.triggers.as_ref()),
-            &leaf.generated,
-            &table,
-            None,
-            new,
-            &mut touched,
+        let mut open = OpenTable {
+            table: &table,
+            writer: &mut writer,
             scratch,
-            &mut writer,
-            runtime,
-        )?;
+            touched: &mut touched,
+        };
+        leaf.into.insert(&mut open, new, runtime)?;
         leaf.to_root(new, width);
-        new.push(Datum::oid(leaf.target.relation.oid));
+        new.push(Datum::oid(leaf.into.target.relation.oid));
         Ok(true)
     }
 }

@@ -6,8 +6,6 @@
 //! starts over when the row is gone or its key has changed. At the higher levels a version that the snapshot does not
 //! see is a serialization failure, as for every other update.
 
-use std::collections::HashSet;
-
 use mote_common::error::state;
 use mote_common::{IndexId, RowId, SqlError, SqlResult};
 use mote_engine::{
@@ -17,11 +15,10 @@ use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::clause::{ConflictAction, OnConflict};
 use mote_types::Datum;
 
-use super::insert::compute_generated;
-use super::recheck::{Locked, lock, refuse_modified_inside};
-use super::trigger::RowTriggers;
-use super::update::{changes_key, compile_assignments};
-use super::{Target, ViewChecks, write_error};
+use super::insert_target::{InsertTarget, OpenTable};
+use super::recheck::{Locked, lock};
+use super::update_target::{changes_key, complete_update};
+use super::{ViewChecks, compile_assignments, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_option};
 use crate::runtime::{Runtime, find_index};
@@ -31,20 +28,17 @@ pub(super) struct Conflict {
     arbiters: Vec<IndexId>,
     /// An arbiter that cannot be one: its uniqueness is judged too late.
     deferrable: Option<String>,
-    action: Action,
-    /// Of a partition, on the behalf of the partitioned table.
-    routed: bool,
+    /// None: DO NOTHING.
+    update: Option<Update>,
 }
 
-enum Action {
-    Nothing,
-    Update {
-        /// What the views that the statement names show.
-        visible: ViewChecks,
-        assignments: Box<[(usize, Expression)]>,
-        condition: Option<Expression>,
-        strength: RowLockStrength,
-    },
+/// DO UPDATE.
+struct Update {
+    /// What the views that the statement names show.
+    visible: ViewChecks,
+    assignments: Box<[(usize, Expression)]>,
+    condition: Option<Expression>,
+    strength: RowLockStrength,
 }
 
 /// While REINDEX CONCURRENTLY waits, the index it replaced is still there, invalid, and finds duplicates too: where its
@@ -82,8 +76,8 @@ pub(super) enum Resolution {
 
 impl Conflict {
     pub fn compile(node: &OnConflict, relation: &Relation) -> SqlResult<Conflict> {
-        let action = match &node.action {
-            ConflictAction::Nothing => Action::Nothing,
+        let update = match &node.action {
+            ConflictAction::Nothing => None,
             ConflictAction::Update {
                 visible,
                 assignments,
@@ -91,7 +85,7 @@ impl Conflict {
             } => {
                 let changed =
                     |position: usize| assignments.iter().any(|(other, _)| *other as usize == position);
-                Action::Update {
+                Some(Update {
                     strength: match changes_key(relation, &changed) {
                         true => RowLockStrength::Update,
                         false => RowLockStrength::NoKeyUpdate,
@@ -99,7 +93,7 @@ impl Conflict {
                     visible: ViewChecks::compile(visible, &[])?,
                     assignments: compile_assignments(assignments)?,
                     condition: compile_option(condition)?,
-                }
+                })
             }
         };
         let arbitrates =
@@ -116,8 +110,7 @@ impl Conflict {
                 .map(|position| relation.indexes[position as usize].index)
                 .collect(),
             deferrable: deferrable.map(|(_, index)| index.name.clone()),
-            action,
-            routed: false,
+            update,
         })
     }
 
@@ -134,11 +127,6 @@ impl Conflict {
         }
     }
 
-    /// The conflict of a partition, by a statement about the table above.
-    pub fn routed(self) -> Conflict {
-        Conflict { routed: true, ..self }
-    }
-
     /// Whether a violation of this index is a conflict to resolve rather than an error.
     pub fn arbitrates(&self, index: IndexId) -> bool {
         self.arbiters.is_empty() || self.arbiters.contains(&index)
@@ -149,55 +137,36 @@ impl Conflict {
         &self.arbiters
     }
 
-    /// The updated row belongs to another partition. A row that was routed could be moved, but PostgreSQL does not.
-    #[cold]
-    fn partition_error(&self, target: &Target, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
-        if !self.routed {
-            return target.partition_violation(row, runtime);
-        }
-        SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
-            .detail("The result tuple would appear in a different partition than the original tuple.")
-    }
-
     /// Resolves a conflict of the row `new` with an existing one. After `Updated`, `new` is the updated row.
-    #[allow(clippy::too_many_arguments)]
     pub fn resolve(
         &self,
-        (target, triggers): (&Target, Option<&RowTriggers>),
-        generated: &[(usize, Expression)],
-        table: &Table,
+        into: &InsertTarget,
+        open: &mut OpenTable<'_, '_>,
         (index, existing): (IndexId, RowId),
         new: &mut Vec<Datum>,
-        touched: &mut HashSet<RowId>,
-        writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Resolution> {
         let transaction = runtime.transaction();
+        let touched = open.touched.contains(&existing);
         // Above READ COMMITTED the row must be as the snapshot sees it: not newer, and not invisible.
-        let seen = if transaction.isolation() == Isolation::ReadCommitted || touched.contains(&existing) {
+        let seen = if transaction.isolation() == Isolation::ReadCommitted || touched {
             None
         } else {
-            let seen = transaction.fetch(table, existing, runtime.snapshot());
+            let seen = transaction.fetch(open.table, existing, runtime.snapshot());
             Some(seen.ok_or_else(|| write_error::serialization_failure(false))?)
         };
-        let Action::Update {
-            visible,
-            assignments,
-            condition,
-            strength,
-        } = &self.action
-        else {
+        let Some(update) = &self.update else {
             return Ok(Resolution::Nothing);
         };
-        if touched.contains(&existing) {
+        if touched {
             return Err(second_time());
         }
         let version = match lock(
-            table,
-            &target.relation,
+            open.table,
+            &into.target.relation,
             existing,
             seen.as_ref(),
-            *strength,
+            update.strength,
             WaitPolicy::Block,
             runtime,
         )? {
@@ -207,9 +176,30 @@ impl Conflict {
                 return Ok(Resolution::TryAgain);
             }
         };
-        if !same_key(table, index, &version, writer)? {
+        if !same_key(open.table, index, &version, open.writer)? {
             return Ok(Resolution::TryAgain);
         }
+        update.write(into, open, version, new, runtime)
+    }
+}
+
+impl Update {
+    /// Updates the locked version, as the proposed row `new` wants it.
+    fn write(
+        &self,
+        into: &InsertTarget,
+        open: &mut OpenTable<'_, '_>,
+        version: RowVersion<'_>,
+        new: &mut Vec<Datum>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Resolution> {
+        let InsertTarget {
+            target,
+            triggers,
+            generated,
+            ..
+        } = into;
+        let (table, id) = (open.table, version.row());
         let mut old = Vec::with_capacity(new.len());
         target
             .codec
@@ -217,67 +207,57 @@ impl Conflict {
         // A row that the views do not show is refused before the statement's own condition is asked, as PostgreSQL does.
         // The proposed row is what Excluded reads, for as long as this conflict lasts.
         let outer = std::mem::replace(&mut runtime.values.excluded, std::mem::take(new));
-        let updated = visible
+        let updated = self
+            .visible
             .require_visible(&old, runtime)
-            .and_then(|()| update_existing(assignments, condition, &old, runtime));
+            .and_then(|()| self.assigned(&old, runtime));
         let proposed = std::mem::replace(&mut runtime.values.excluded, outer);
         let Some(mut updated) = updated? else {
             *new = proposed;
             return Ok(Resolution::Nothing);
         };
-        let update = TriggerOperation::Update;
-        if let Some(triggers) = triggers.filter(|triggers| triggers.has_before(update)) {
-            // They come behind the triggers, which do not see what they were.
-            for (position, _) in generated {
-                updated[*position] = Datum::Null;
-            }
-            if !triggers.before(update, Some(&old), Some(&mut updated), runtime)? {
-                return Ok(Resolution::Nothing);
-            }
-            refuse_modified_inside("updated", table, existing, runtime)?;
+        let before = triggers
+            .as_ref()
+            .filter(|triggers| triggers.has_before(TriggerOperation::Update));
+        if !complete_update((table, id), (before, generated), &old, &mut updated, runtime)? {
+            return Ok(Resolution::Nothing);
         }
-        compute_generated(generated, &mut updated, runtime)?;
-        target.check_row(&updated, runtime)?;
         if target.leaves_partition(&updated, runtime)? {
-            return Err(self.partition_error(target, &updated, runtime));
+            return Err(moves_to_another_partition());
         }
-        let mut scratch = Vec::new();
-        let bytes = target.codec.write_row(&updated, writer, &mut scratch)?;
+        target.check_row(&updated, runtime)?;
+        let bytes = target.codec.write_row(&updated, open.writer, open.scratch)?;
         match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
             Ok(()) => {}
             Err(WriteError::SelfModified) => return Err(second_time()),
             Err(error) => return Err(target.write_error(error, &updated, runtime)),
         }
-        touched.insert(existing);
-        target.deferrable_keys.row_written(&target.relation, runtime)?;
-        target
-            .foreign_keys
-            .row_updated(&target.relation, existing, &old, &updated, runtime)?;
-        if let Some(triggers) = triggers {
-            triggers.after(update, Some(&old), Some(&updated), runtime)?;
-        }
+        open.touched.insert(id);
+        target.row_updated(id, (&old, &updated), triggers.as_ref(), runtime)?;
         *new = updated;
         Ok(Resolution::Updated)
     }
+
+    /// The existing row with its assignments, or None where the condition does not hold.
+    fn assigned(&self, old: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Vec<Datum>>> {
+        if let Some(condition) = &self.condition
+            && !condition.holds(old, runtime)?
+        {
+            return Ok(None);
+        }
+        let mut updated = old.to_vec();
+        for (position, expression) in &self.assignments {
+            updated[*position] = expression.evaluate(old, runtime)?;
+        }
+        Ok(Some(updated))
+    }
 }
 
-/// The existing row with its assignments, or None where the condition does not hold.
-fn update_existing(
-    assignments: &[(usize, Expression)],
-    condition: &Option<Expression>,
-    old: &[Datum],
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<Option<Vec<Datum>>> {
-    if let Some(condition) = condition
-        && !condition.holds(old, runtime)?
-    {
-        return Ok(None);
-    }
-    let mut updated = old.to_vec();
-    for (position, expression) in assignments {
-        updated[*position] = expression.evaluate(old, runtime)?;
-    }
-    Ok(Some(updated))
+/// An update could move the row, but PostgreSQL's ON CONFLICT does not.
+#[cold]
+fn moves_to_another_partition() -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
+        .detail("The result tuple would appear in a different partition than the original tuple.")
 }
 
 /// Whether the locked version still has the key that the proposed row (in the writer) wants.

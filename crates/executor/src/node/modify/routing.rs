@@ -21,14 +21,11 @@ use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_routed_triggers};
 use mote_types::Datum;
 
-use super::Target;
-use super::insert::compute_generated;
+use super::insert_target::InsertTarget;
 use super::on_conflict::Conflict;
 use super::partition::{KeyExpressions, no_partition};
 use super::trigger::RowTriggers;
-use super::update::compile_assignments;
-use crate::context::calls::TriggerOperation;
-use crate::expr::Expression;
+use super::{Target, compile_assignments};
 use crate::runtime::Runtime;
 
 /// Routing of a statement's rows: immutable but for what is compiled when a leaf is first met.
@@ -44,11 +41,7 @@ pub struct Routing {
 
 /// A partition that takes rows.
 pub struct Leaf {
-    pub target: Target,
-    pub(super) on_conflict: Option<Conflict>,
-    pub triggers: Option<RowTriggers>,
-    before_row: bool,
-    pub(super) generated: Box<[(usize, Expression)]>,
+    pub into: InsertTarget,
     /// For each column of the leaf its position in the root; None where all stand alike.
     from_root: Option<Box<[Option<u16>]>>,
 }
@@ -78,7 +71,7 @@ impl Routing {
 
     fn leaf(&self, relation: &Arc<Relation>, runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Leaf>> {
         if let Some(leaf) = self.leaves.lock().get(&relation.oid)
-            && leaf.target.relation.version == relation.version
+            && leaf.into.target.relation.version == relation.version
         {
             return Ok(Arc::clone(leaf));
         }
@@ -117,7 +110,7 @@ impl Leaf {
         let bound = bound.expect("the host runs the work")?;
         let triggers = RowTriggers::compile_routed(relation, &bound.triggers)?;
         let on_conflict = match &mapped {
-            Some(conflict) => Some(Conflict::compile(conflict, relation)?.routed()),
+            Some(conflict) => Some(Conflict::compile(conflict, relation)?),
             None => None,
         };
         let alike = to_leaf.is_identity() && root.columns.len() == relation.columns.len();
@@ -130,32 +123,15 @@ impl Leaf {
             }
             from_root.into()
         });
+        let target = Target::compile(relation, &bound.checks)?.named_as(root, given);
+        let generated = compile_assignments(&bound.generated)?;
         Ok(Leaf {
-            target: Target::compile(relation, &bound.checks)?.named_as(root, given),
-            on_conflict,
-            before_row: triggers
-                .as_ref()
-                .is_some_and(|triggers| triggers.has_before(TriggerOperation::Insert)),
-            triggers,
-            generated: compile_assignments(&bound.generated)?,
+            into: InsertTarget::new(target, generated)
+                .firing(triggers)
+                .resolving(on_conflict)
+                .routed(),
             from_root,
         })
-    }
-
-    /// All that comes before a row is stored: BEFORE triggers, generated columns, checks. False: a trigger leaves the row
-    /// out.
-    pub fn complete(&self, row: &mut Vec<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        if let Some(triggers) = self.triggers.as_ref().filter(|_| self.before_row)
-            && !triggers.before(TriggerOperation::Insert, None, Some(row), runtime)?
-        {
-            return Ok(false);
-        }
-        compute_generated(&self.generated, row, runtime)?;
-        self.target.check_row(row, runtime)?;
-        if self.before_row {
-            self.target.check_partition(row, runtime)?;
-        }
-        Ok(true)
     }
 
     /// Turns the root's row into the leaf's.
@@ -402,13 +378,13 @@ impl Level {
         if self.scheme.default == Some(position) {
             let relation = match &self.slots[position] {
                 Slot::Level(level) => Arc::clone(&level.relation),
-                Slot::Leaf(leaf) => Arc::clone(&opened.leaves[*leaf].leaf.target.relation),
+                Slot::Leaf(leaf) => Arc::clone(&opened.leaves[*leaf].leaf.into.target.relation),
                 Slot::Unknown => return Err(SqlError::internal("a partition was not opened")),
             };
             let partition = routing.leaf(&relation, runtime)?;
             let mut own = row.to_vec();
             partition.to_leaf(&mut own);
-            partition.target.check_partition(&own, runtime)?;
+            partition.into.target.check_partition(&own, runtime)?;
         }
         match &mut self.slots[position] {
             Slot::Leaf(leaf) => Ok(*leaf),

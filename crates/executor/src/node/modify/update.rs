@@ -13,26 +13,25 @@ use mote_engine::{Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter,
 use mote_planner::plan::node;
 use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
 use mote_sql::catalog::Relation;
-use mote_sql::expr::Expr;
 use mote_types::Datum;
 
-use super::insert::compute_generated;
-use super::moving::{self, Moving};
+use super::moving::Moving;
 use super::recheck::{
     Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
 };
 use super::routing::Router;
-use super::trigger::{RowTriggers, Stage, StatementTriggers};
-use super::{Target, ViewChecks, compile_returning, project, resolve, write_error};
+use super::trigger::{Stage, StatementTriggers};
+use super::update_target::{UpdateTarget, complete_update};
+use super::{project, resolve, write_error};
 use crate::context::calls::TriggerOperation;
-use crate::expr::{Expression, compile, compile_all};
+use crate::expr::{Expression, compile_all};
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::runtime::Mark;
 use crate::runtime::Runtime;
 
 pub struct Program {
     /// By the member number of the mark.
-    targets: Box<[TargetProgram]>,
+    targets: Box<[UpdateTarget]>,
     /// What the statement names.
     root: Arc<Relation>,
     scan: ScanId,
@@ -47,27 +46,6 @@ pub struct Program {
     pub counted: bool,
 }
 
-/// A table whose rows change.
-struct TargetProgram {
-    target: Target,
-    /// Positions of the columns that the values go to.
-    assigned: Box<[usize]>,
-    generated: Box<[(usize, Expression)]>,
-    returning: Option<Box<[Expression]>>,
-    view_checks: ViewChecks,
-    /// The whole row is needed as datums.
-    needs_row: bool,
-    /// A key column of a unique index is assigned: the lock must keep KEY SHARE out.
-    changes_key: bool,
-    /// A partition's key is assigned: the new row may belong elsewhere.
-    may_leave: bool,
-    triggers: Option<RowTriggers>,
-    /// The row is locked first, and its new version shown to triggers.
-    before_row: bool,
-    /// The same for the delete of a row that moves.
-    before_delete: bool,
-}
-
 /// The marks with the written relation's own among them.
 pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<RowMark> {
     let mut marks = marks.to_vec();
@@ -77,19 +55,13 @@ pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<Row
     marks
 }
 
-pub(super) fn compile_assignments(list: &[(u16, Expr)]) -> SqlResult<Box<[(usize, Expression)]>> {
-    list.iter()
-        .map(|(position, expr)| Ok((*position as usize, compile(expr)?)))
-        .collect()
-}
-
 impl Program {
     pub fn compile(node: &node::Update) -> SqlResult<Arc<Program>> {
         Ok(Arc::new(Program {
             targets: node
                 .targets
                 .iter()
-                .map(|target| TargetProgram::compile(node, target))
+                .map(|target| UpdateTarget::compile(node, target))
                 .collect::<SqlResult<_>>()?,
             root: Arc::clone(&node.relation),
             scan: node.scan,
@@ -106,69 +78,6 @@ impl Program {
             counted: false,
         }))
     }
-}
-
-impl TargetProgram {
-    fn compile(update: &node::Update, node: &node::UpdateTarget) -> SqlResult<TargetProgram> {
-        let given = moving::assigned_in_root(update);
-        let target = Target::compile(&node.relation, &node.checks)?.named_as(&update.relation, &given);
-        let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
-        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
-        let before_row = triggers.as_ref().is_some_and(before_row);
-        let generated = node.generated.iter().map(|(position, _)| position);
-        let written: Vec<u16> = node.assigned.iter().chain(generated).copied().collect();
-        let changed = |position: usize| written.iter().any(|other| *other as usize == position);
-        // A trigger may change any column.
-        let may_leave = moving::concerns_partition(&node.relation, &changed)
-            || before_row && node.relation.is_partition();
-        let needs_row = target.has_checks()
-            || may_leave
-            || !node.generated.is_empty()
-            || node.returning.is_some()
-            || !node.view_checks.is_empty()
-            || triggers.is_some()
-            || target.foreign_keys.concern(&changed, &node.relation);
-        let before_delete = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
-        Ok(TargetProgram {
-            before_row,
-            before_delete: triggers.as_ref().is_some_and(before_delete),
-            triggers,
-            needs_row,
-            changes_key: changes_key(&node.relation, &changed),
-            may_leave,
-            target,
-            assigned: node.assigned.iter().map(|&position| position as usize).collect(),
-            generated: compile_assignments(&node.generated)?,
-            returning: compile_returning(&node.returning)?,
-            view_checks: ViewChecks::compile(&node.view_checks, &given)?,
-        })
-    }
-
-    fn lock_strength(&self) -> RowLockStrength {
-        match self.changes_key {
-            true => RowLockStrength::Update,
-            false => RowLockStrength::NoKeyUpdate,
-        }
-    }
-}
-
-/// Whether a column of a key is among the changed ones. Foreign keys lean on plain unique indexes only.
-pub(super) fn changes_key(relation: &mote_sql::catalog::Relation, changed: &dyn Fn(usize) -> bool) -> bool {
-    use mote_sql::catalog::{IndexDescription, IndexKeyTarget};
-    let columns = |index: &IndexDescription| -> Option<Vec<u16>> {
-        let column = |key: &mote_sql::catalog::IndexKey| match key.target {
-            IndexKeyTarget::Column(position) => Some(position),
-            IndexKeyTarget::Expression(..) => None,
-        };
-        index.keys.iter().map(column).collect()
-    };
-    relation
-        .indexes
-        .iter()
-        .filter(|index| index.unique && index.predicate.is_none())
-        .filter_map(columns)
-        .flatten()
-        .any(|position| changed(position as usize))
 }
 
 pub struct State {
@@ -250,7 +159,7 @@ impl State {
     fn update(
         &mut self,
         id: RowId,
-        written: &TargetProgram,
+        written: &UpdateTarget,
         table: &Table,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
@@ -299,7 +208,7 @@ impl State {
     fn write<'v, 'c: 'v>(
         &mut self,
         mut version: RowVersion<'v>,
-        written: &TargetProgram,
+        written: &UpdateTarget,
         table: &Table,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, 'c>,
@@ -357,19 +266,10 @@ impl State {
                 }
             }
         }
-        target.deferrable_keys.row_written(&target.relation, runtime)?;
         if written.needs_row {
-            target
-                .foreign_keys
-                .row_updated(&target.relation, id, &self.old, &self.new, runtime)?;
-            if let Some(triggers) = &written.triggers {
-                triggers.after(
-                    TriggerOperation::Update,
-                    Some(&self.old),
-                    Some(&self.new),
-                    runtime,
-                )?;
-            }
+            target.row_updated(id, (&self.old, &self.new), written.triggers.as_ref(), runtime)?;
+        } else {
+            target.deferrable_keys.row_written(&target.relation, runtime)?;
         }
         Ok(Written::Done)
     }
@@ -378,7 +278,7 @@ impl State {
     fn move_row<'v, 'c: 'v>(
         &mut self,
         mut version: RowVersion<'v>,
-        written: &TargetProgram,
+        written: &UpdateTarget,
         table: &Table,
         runtime: &mut Runtime<'_, 'c>,
     ) -> SqlResult<Written<'v>> {
@@ -448,7 +348,7 @@ impl State {
     /// Computes the new row from the joined row and the stored one, checks it, and leaves it in the writer.
     fn make_row(
         &mut self,
-        written: &TargetProgram,
+        written: &UpdateTarget,
         table: &Table,
         version: &RowVersion<'_>,
         writer: &mut RowWriter<'_>,
@@ -467,18 +367,11 @@ impl State {
             for (position, value) in written.assigned.iter().zip(&self.values) {
                 self.new[*position] = value.clone();
             }
-            if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
-                // They come behind the triggers, which do not see what they were.
-                for (position, _) in &written.generated {
-                    self.new[*position] = Datum::Null;
-                }
-                let (operation, old) = (TriggerOperation::Update, Some(self.old.as_slice()));
-                if !triggers.before(operation, old, Some(&mut self.new), runtime)? {
-                    return Ok(Made::Refused);
-                }
-                refuse_modified_inside("updated", table, version.row(), runtime)?;
+            let before = written.triggers.as_ref().filter(|_| written.before_row);
+            let (place, rules) = ((table, version.row()), (before, &*written.generated));
+            if !complete_update(place, rules, &self.old, &mut self.new, runtime)? {
+                return Ok(Made::Refused);
             }
-            compute_generated(&written.generated, &mut self.new, runtime)?;
             if written.may_leave && written.target.leaves_partition(&self.new, runtime)? {
                 return Ok(Made::Elsewhere);
             }
@@ -505,7 +398,7 @@ impl State {
 
     /// The new row as datums, for messages.
     #[cold]
-    fn whole_new_row(&self, written: &TargetProgram, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
+    fn whole_new_row(&self, written: &UpdateTarget, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
         let mut row = Vec::new();
         let codec = &written.target.codec;
         codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);

@@ -34,7 +34,7 @@ use mote_sql::catalog::{ConstraintKind, Relation};
 use mote_types::Datum;
 
 use super::after::Deferral;
-use super::update;
+use super::update_target::changes_key;
 use crate::runtime::Runtime;
 use crate::value::equal_rows;
 use key_rows::pick;
@@ -91,7 +91,7 @@ impl ForeignKeys {
             .own
             .iter()
             .any(|own| own.key.columns.iter().any(|&column| changed(column as usize)));
-        own || self.is_referenced() && update::changes_key(relation, changed)
+        own || self.is_referenced() && changes_key(relation, changed)
     }
 
     pub fn row_inserted(

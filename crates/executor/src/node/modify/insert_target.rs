@@ -1,0 +1,139 @@
+//! A table as new rows find it, and the one way into it: for INSERT, MERGE and COPY, for rows that are routed to a
+//! partition and rows that an UPDATE moves to one.
+//!
+//! `complete` is all that comes before a row is stored: BEFORE triggers, generated columns, checks. `insert` stores it,
+//! or resolves its conflict, and does what follows from it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use mote_common::{RowId, SqlResult};
+use mote_engine::{RowWriter, Table, WriteError};
+use mote_types::Datum;
+
+use super::Target;
+use super::on_conflict::{Conflict, Resolution};
+use super::trigger::RowTriggers;
+use crate::context::calls::TriggerOperation;
+use crate::expr::Expression;
+use crate::runtime::Runtime;
+
+pub struct InsertTarget {
+    pub target: Target,
+    pub(super) triggers: Option<RowTriggers>,
+    pub(super) generated: Box<[(usize, Expression)]>,
+    on_conflict: Option<Conflict>,
+    /// Before a row is written it is shown to triggers.
+    before_row: bool,
+    /// Its rows were routed: they belong here, unless a trigger changes them.
+    routed: bool,
+}
+
+/// A table that rows are being written to, with what is kept from one row to the next.
+pub struct OpenTable<'o, 'l> {
+    pub table: &'o Arc<Table>,
+    pub writer: &'o mut RowWriter<'l>,
+    pub scratch: &'o mut Vec<u8>,
+    /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
+    pub touched: &'o mut HashSet<RowId>,
+}
+
+impl InsertTarget {
+    pub fn new(target: Target, generated: Box<[(usize, Expression)]>) -> InsertTarget {
+        InsertTarget {
+            target,
+            triggers: None,
+            generated,
+            on_conflict: None,
+            before_row: false,
+            routed: false,
+        }
+    }
+
+    pub fn firing(self, triggers: Option<RowTriggers>) -> InsertTarget {
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Insert);
+        InsertTarget {
+            before_row: triggers.as_ref().is_some_and(before_row),
+            triggers,
+            ..self
+        }
+    }
+
+    pub(super) fn resolving(self, on_conflict: Option<Conflict>) -> InsertTarget {
+        InsertTarget { on_conflict, ..self }
+    }
+
+    pub(super) fn routed(self) -> InsertTarget {
+        InsertTarget { routed: true, ..self }
+    }
+
+    /// All that comes before a row is stored. False: a trigger leaves the row out.
+    #[inline]
+    pub fn complete(&self, row: &mut Vec<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if let Some(triggers) = self.triggers.as_ref().filter(|_| self.before_row)
+            && !triggers.before(TriggerOperation::Insert, None, Some(row), runtime)?
+        {
+            return Ok(false);
+        }
+        compute_generated(&self.generated, row, runtime)?;
+        self.target.check_row(row, runtime)?;
+        if self.before_row || !self.routed {
+            self.target.check_partition(row, runtime)?;
+        }
+        Ok(true)
+    }
+
+    /// Inserts `new`, a complete row, or resolves its conflict. Answers whether a row was written: then `new` is that row.
+    #[inline]
+    pub fn insert(
+        &self,
+        open: &mut OpenTable<'_, '_>,
+        new: &mut Vec<Datum>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let target = &self.target;
+        let conflict = self.on_conflict.as_ref();
+        if let Some(conflict) = conflict {
+            conflict.require_arbiters(&target.relation)?;
+        }
+        let arbiters = conflict.map_or(&[][..], Conflict::arbiters);
+        loop {
+            let bytes = target.codec.write_row(new, open.writer, open.scratch)?;
+            let table = open.table;
+            match (
+                runtime.retry(|transaction| transaction.insert_judged(table, bytes, arbiters))?,
+                conflict,
+            ) {
+                (Ok(id), _) => {
+                    if conflict.is_some() {
+                        open.touched.insert(id);
+                    }
+                    target.row_inserted(id, new, self.triggers.as_ref(), runtime)?;
+                    return Ok(true);
+                }
+                (Err(WriteError::Duplicate { index, existing }), Some(conflict))
+                    if conflict.arbitrates(index) =>
+                {
+                    match conflict.resolve(self, open, (index, existing), new, runtime)? {
+                        Resolution::Updated => return Ok(true),
+                        Resolution::Nothing => return Ok(false),
+                        Resolution::TryAgain => {}
+                    }
+                }
+                (Err(error), _) => return Err(target.write_error(error, new, runtime)),
+            }
+        }
+    }
+}
+
+/// Generated columns of a row whose other columns are there.
+pub(super) fn compute_generated(
+    generated: &[(usize, Expression)],
+    row: &mut [Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    for (position, expression) in generated {
+        row[*position] = expression.evaluate(row, runtime)?;
+    }
+    Ok(())
+}
