@@ -23,6 +23,9 @@ use mote_sql::expr::{Expr, SortKey};
 /// The part of the keys that begins as a LIKE pattern does, as long as nothing is known of either.
 const PREFIX_PART: f64 = 0.1;
 
+/// Elements of an array, as long as nothing is known of it.
+const ARRAY_ELEMENTS: f64 = 10.0;
+
 /// A way to read a base relation.
 #[derive(Clone)]
 pub(super) struct Access {
@@ -41,6 +44,42 @@ pub(super) struct Access {
     pub cost: f64,
     /// The wanted order comes for free.
     pub ordered: bool,
+}
+
+/// What conditions bind of an index.
+#[derive(Default)]
+struct BoundKeys {
+    equals: Vec<IndexEquality>,
+    /// Each of `equals` is one value.
+    by_values: bool,
+    /// How many elements a list among `equals` has: each is looked for by itself.
+    fan_out: Option<f64>,
+    lower: Option<IndexBound>,
+    upper: Option<IndexBound>,
+    prefix_of: Option<Expr>,
+    used: Vec<usize>,
+}
+
+impl BoundKeys {
+    /// Some key is bound.
+    fn binds(&self) -> bool {
+        !self.equals.is_empty() || self.lower.is_some() || self.upper.is_some() || self.prefix_of.is_some()
+    }
+
+    /// How many of the `held` rows of the index a scan visits.
+    fn visited_rows(&self, index: &IndexDescription, held: f64) -> f64 {
+        let mut visited = match self.equals.len() {
+            0 => held,
+            bound => prefix_rows(held, index, bound) * self.fan_out.unwrap_or(1.0),
+        };
+        for _ in [&self.lower, &self.upper].into_iter().flatten() {
+            visited *= 1.0 / 3.0;
+        }
+        if self.prefix_of.is_some() {
+            visited *= PREFIX_PART;
+        }
+        visited
+    }
 }
 
 /// What a condition says about one key.
@@ -250,6 +289,7 @@ impl Planner<'_> {
         best
     }
 
+    /// The scan of one index; None: it would be one of the whole table, in no wanted order.
     fn index_access(
         &self,
         item: u16,
@@ -260,84 +300,23 @@ impl Planner<'_> {
         limited: bool,
     ) -> Option<Access> {
         let index = &relation.indexes[position as usize];
-        let can = index.method.abilities();
-        let mut equals = Vec::new();
-        let mut used = Vec::new();
-        let mut has_any = false;
-        let mut all_values = true;
-        let mut fan_out = 1.0;
-        let (mut lower, mut upper, mut prefix_of) = (None, None, None);
-        for key in &index.keys {
-            let mut found = None;
-            for (slot, condition) in conditions.iter().enumerate() {
-                match self.binding(condition, item, key) {
-                    Some(Binding::Equal(value)) => {
-                        found = Some((slot, IndexEquality::Value(value)));
-                        break;
-                    }
-                    Some(Binding::IsNull) if found.is_none() && can.nulls => {
-                        found = Some((slot, IndexEquality::IsNull));
-                    }
-                    Some(Binding::Any(list)) if found.is_none() && !has_any => {
-                        found = Some((slot, IndexEquality::AnyOf(list)));
-                    }
-                    _ => {}
-                }
-            }
-            match found {
-                Some((slot, equality)) => {
-                    match &equality {
-                        IndexEquality::Value(_) => {}
-                        IndexEquality::IsNull => all_values = false,
-                        IndexEquality::AnyOf(any) => {
-                            all_values = false;
-                            has_any = true;
-                            fan_out = match any {
-                                AnyOf::List(list) => list.len() as f64,
-                                AnyOf::Array(_) => 10.0,
-                            };
-                        }
-                    }
-                    used.push(slot);
-                    equals.push(equality);
-                }
-                // Without an order a key is bound by equality or not at all.
-                None if !can.ordered => return None,
-                None => {
-                    (lower, upper) = self.bounds(item, key, conditions, &mut used);
-                    if lower.is_none() && upper.is_none() {
-                        prefix_of = self.pattern(item, key, conditions);
-                    }
-                    break;
-                }
-            }
-        }
-        let single_row = index.unique && index.immediate && all_values && equals.len() == index.keys.len();
-        let (ordered, backward) = match has_any || !can.ordered {
+        let bound = self.bind_keys(item, index, conditions)?;
+        let keys = bound.equals.len();
+        let single_row = index.unique && index.immediate && bound.by_values && keys == index.keys.len();
+        let (ordered, backward) = match bound.fan_out.is_some() || !index.method.abilities().ordered {
             true => (false, false),
-            false => self.index_order(item, index, equals.len(), single_row, sort),
+            false => self.index_order(item, index, keys, single_row, sort),
         };
-        let gives_order = ordered && !sort.is_empty();
+        let ordered = ordered && !sort.is_empty();
         // A predicate alone makes a partial index worth reading.
-        let bound_keys = !equals.is_empty() || lower.is_some() || upper.is_some() || prefix_of.is_some();
-        if !bound_keys && !gives_order && index.predicate.is_none() {
+        if !bound.binds() && !ordered && index.predicate.is_none() {
             return None;
         }
-        let held = index_rows(relation, index, &self.items);
-        let mut visited = match equals.len() {
-            0 => held,
-            bound => prefix_rows(held, index, bound) * fan_out,
-        };
-        for bound in [&lower, &upper] {
-            if bound.is_some() {
-                visited *= 1.0 / 3.0;
-            }
-        }
-        if prefix_of.is_some() {
-            visited *= PREFIX_PART;
-        }
+        let visited = bound.visited_rows(index, index_rows(relation, index, &self.items));
         let rest: f64 = (0..conditions.len())
-            .filter(|&slot| !used.contains(&slot) && !self.is_in_predicate(index, item, conditions[slot]))
+            .filter(|slot| {
+                !bound.used.contains(slot) && !self.is_in_predicate(index, item, conditions[*slot])
+            })
             .map(|slot| selectivity(conditions[slot], &self.items))
             .product();
         let rows = if single_row {
@@ -345,26 +324,85 @@ impl Planner<'_> {
         } else {
             (visited * rest).max(1.0)
         };
-        let mut cost = DESCENT_COST * fan_out + visited.max(1.0) * FETCH_COST;
+        let descents = bound.fan_out.unwrap_or(1.0);
+        let mut cost = DESCENT_COST * descents + visited.max(1.0) * FETCH_COST;
         // With LIMIT an ordered scan stops early.
-        if ordered && limited && !sort.is_empty() && !single_row {
+        if ordered && limited && !single_row {
             cost = DESCENT_COST + (visited * FETCH_COST).min(100.0 / rest.max(0.001));
         }
-        let index = Some(position);
-        let ordered = ordered && !sort.is_empty();
         Some(Access {
-            index,
-            equals,
-            lower,
-            upper,
-            prefix_of,
+            index: Some(position),
+            equals: bound.equals,
+            lower: bound.lower,
+            upper: bound.upper,
+            prefix_of: bound.prefix_of,
             backward,
             single_row,
-            used,
+            used: bound.used,
             rows,
             cost,
             ordered,
         })
+    }
+
+    /// What the conditions bind of an index: equality a prefix of its keys, bounds or a pattern the key behind. None: the
+    /// index cannot be read so.
+    fn bind_keys(&self, item: u16, index: &IndexDescription, conditions: &[&Expr]) -> Option<BoundKeys> {
+        let mut bound = BoundKeys {
+            by_values: true,
+            ..BoundKeys::default()
+        };
+        for key in &index.keys {
+            let Some((slot, equality)) = self.equality(item, index, key, conditions, bound.fan_out.is_some())
+            else {
+                // Without an order a key is bound by equality or not at all.
+                if !index.method.abilities().ordered {
+                    return None;
+                }
+                (bound.lower, bound.upper) = self.bounds(item, key, conditions, &mut bound.used);
+                if bound.lower.is_none() && bound.upper.is_none() {
+                    bound.prefix_of = self.pattern(item, key, conditions);
+                }
+                break;
+            };
+            bound.by_values &= matches!(equality, IndexEquality::Value(_));
+            if let IndexEquality::AnyOf(any) = &equality {
+                bound.fan_out = Some(match any {
+                    AnyOf::List(list) => list.len() as f64,
+                    AnyOf::Array(_) => ARRAY_ELEMENTS,
+                });
+            }
+            bound.used.push(slot);
+            bound.equals.push(equality);
+        }
+        Some(bound)
+    }
+
+    /// The condition that binds a key by equality: best to one value, else to NULL or to the elements of a list, which
+    /// only one key of a scan may be (`listed`).
+    fn equality(
+        &self,
+        item: u16,
+        index: &IndexDescription,
+        key: &IndexKey,
+        conditions: &[&Expr],
+        listed: bool,
+    ) -> Option<(usize, IndexEquality)> {
+        let nulls = index.method.abilities().nulls;
+        let mut found = None;
+        for (slot, condition) in conditions.iter().enumerate() {
+            match self.binding(condition, item, key) {
+                Some(Binding::Equal(value)) => return Some((slot, IndexEquality::Value(value))),
+                Some(Binding::IsNull) if found.is_none() && nulls => {
+                    found = Some((slot, IndexEquality::IsNull));
+                }
+                Some(Binding::Any(list)) if found.is_none() && !listed => {
+                    found = Some((slot, IndexEquality::AnyOf(list)));
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// A pattern that the key behind the equal ones must be LIKE.
