@@ -9,9 +9,9 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
 
 use super::super::{acl, privileges, schema};
-use super::create::Options;
 use super::dependents::{change, dependents};
 use super::find::{find, find_held, require_owner, signature_of};
+use super::options::Options;
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::StoredRoutine;

@@ -9,7 +9,7 @@ use mote_sql::catalog::CatalogView;
 use mote_sql::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
-use super::create::resolve_type;
+use super::signature::resolve_type;
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::StoredRoutine;
 use mote_catalog::routine_text as text;
