@@ -4,7 +4,7 @@
 //! by `typmod::coerce_typmod`, after the conversion of the type itself.
 
 use crate::catalog::range::is_multirange;
-use crate::catalog::user::is_row;
+use crate::catalog::user::{is_row, read_object};
 use crate::catalog::{ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{
     self, DAY_US, civil, date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz,
@@ -191,6 +191,10 @@ fn convert_text(
         }
         (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => {
             copy_text(value).map(Datum::Text)
+        }
+        // A name, where the text form may be a number.
+        (oid::TEXT | oid::VARCHAR, oid::REGCLASS) => {
+            read_object(oid::REGCLASS, value).map(|relation| Datum::Oid(relation.0))
         }
         (oid::JSON, oid::JSONB) => Ok(Datum::Jsonb(Box::new(Json::parse(value)?))),
         // The modifier of the target waits for the caller, except that intervals need it while reading.

@@ -233,3 +233,62 @@ fn of_type_void() {
         ],
     );
 }
+
+/// Objects by name: as parameters of their own types, inside arrays, and as texts that are cast.
+#[test]
+fn of_object_names() {
+    const REGCLASS: u32 = 2205;
+    const REGTYPE: u32 = 2206;
+    const REGCLASSES: u32 = 2210;
+    compare(
+        "object names",
+        &[
+            "create table known (id int)",
+            "create table \"Odd name\" (id int)",
+        ],
+        &[
+            sent("select $1::regclass", &[INFERRED], &[Some("known")]),
+            sent(
+                "select cast($1 as regclass)::text",
+                &[INFERRED],
+                &[Some("\"Odd name\"")],
+            ),
+            sent("select $1::regclass", &[TEXT], &[Some("known")]),
+            sent("select $1::regclass", &[REGCLASS], &[Some("pg_class")]),
+            sent("select $1::regclass", &[REGCLASS], &[Some("1259")]),
+            sent("select $1::regclass", &[REGCLASS], &[Some("-")]),
+            sent("select $1::regclass", &[REGCLASS], &[None]),
+            sent("select $1::regclass", &[REGCLASS], &[Some("nothing")]),
+            sent(
+                "select $1::regclass[]",
+                &[INFERRED],
+                &[Some("{known,pg_class,NULL}")],
+            ),
+            sent(
+                "select 'known'::regclass = any($1)",
+                &[REGCLASSES],
+                &[Some("{known}")],
+            ),
+            sent(
+                "select $1, $2::regtype",
+                &[REGTYPE, INFERRED],
+                &[Some("int4"), Some("varchar")],
+            ),
+            sent(
+                "select $1::regproc, $2::regprocedure",
+                &[INFERRED, INFERRED],
+                &[Some("now"), Some("abs(integer)")],
+            ),
+            sent(
+                "select $1::regnamespace, $2::regrole",
+                &[INFERRED, INFERRED],
+                &[Some("public"), Some("nobody at all")],
+            ),
+            sent(
+                "select relname from pg_class where oid = $1::regclass",
+                &[INFERRED],
+                &[Some("known")],
+            ),
+        ],
+    );
+}

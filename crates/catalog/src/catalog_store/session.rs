@@ -7,6 +7,7 @@
 //! reach it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::transition::TransitionNames;
@@ -14,7 +15,7 @@ use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult};
 use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::Routine;
-use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
+use mote_types::catalog::user::{Entered, UserType, without};
 
 use super::catalog::{Catalog, RelationEntry};
 use super::identity::Identity;
@@ -22,7 +23,7 @@ use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
 use super::types::SessionTypes;
-use crate::system_schemas::{SystemRelations, is_system_schema};
+use crate::system_schemas::{ObjectNames, SystemRelations, is_system_schema};
 
 /// One change of a transaction.
 #[derive(Clone)]
@@ -119,13 +120,14 @@ impl SessionCatalog {
         self.types.look_in(self.database, self.effective_path());
     }
 
-    /// Tells the dictionary which types and relations the transaction has changed, and which relations are temporary: rows
-    /// of a relation are a type.
+    /// Tells the dictionary which objects the transaction has changed, and which are temporary.
     fn follow_types(&self) {
         let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
-        let oids: Vec<Oid> = changes
+        let schema = self.temporary.schema().map(|(oid, _)| oid);
+        let oids: HashSet<Oid> = changes
             .map(|change| change.oid)
             .chain(self.temporary.relations())
+            .chain(schema)
             .collect();
         if oids.is_empty() {
             return self.types.set_own(None);
@@ -204,6 +206,7 @@ impl SessionCatalog {
             .temporary
             .make_schema(self.store.allocate_oid(), pid, self.identity.user_oid);
         self.forget_cached();
+        self.search_path_changed();
         made
     }
 
@@ -304,21 +307,21 @@ impl SessionCatalog {
             &self.engine,
             std::slice::from_ref(&change),
         )?;
-        let catalog = RefCell::new((generation, Arc::new(catalog)));
+        let catalog = Arc::new(catalog);
+        let seen = RefCell::new((generation, catalog.clone()));
         match &mut self.overlay {
             Some(overlay) => {
-                overlay.catalog = catalog;
+                overlay.catalog = seen;
                 overlay.changes.push(change);
+                self.types.changed(oid, catalog);
             }
             None => {
                 self.overlay = Some(Overlay {
-                    catalog,
+                    catalog: seen,
                     changes: vec![change],
-                })
+                });
+                self.follow_types();
             }
-        }
-        if is_user_type(oid) {
-            self.follow_types();
         }
         Ok(())
     }
@@ -551,6 +554,39 @@ pub(super) fn apply(
         }
     }
     Ok(())
+}
+
+impl ObjectNames for SessionCatalog {
+    fn first_named(&self, name: &str) -> Option<Oid> {
+        let catalog = self.current();
+        self.effective_path().iter().find_map(|schema| {
+            let built_in = self.system.by_name(schema, name).map(|relation| relation.oid);
+            built_in.or_else(|| {
+                let schema = catalog.schema_by_name(self.database, schema)?;
+                catalog.name(Oid(schema.object.oid), name)
+            })
+        })
+    }
+
+    fn index_named(&self, schema: Option<&str>, name: &str) -> Option<Oid> {
+        self.index_oid(schema, name)
+    }
+
+    fn schema_named(&self, name: &str) -> Option<Oid> {
+        self.schema_oid(name)
+    }
+
+    fn schema_name(&self, oid: Oid) -> Option<String> {
+        Some(self.current().schemas.get(&oid)?.object.name.clone())
+    }
+
+    fn role_named(&self, name: &str) -> Option<Oid> {
+        Some(Oid(self.current().role_by_name(name)?.object.oid))
+    }
+
+    fn role_name(&self, oid: Oid) -> Option<String> {
+        Some(self.current().roles.get(&oid)?.object.name.clone())
+    }
 }
 
 impl CatalogView for SessionCatalog {

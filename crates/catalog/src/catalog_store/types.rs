@@ -1,17 +1,19 @@
-//! Types that users made: their descriptions, and the dictionary through which a session's values find their labels.
+//! Types that users made: their descriptions, and the dictionary through which a session's values find their labels and
+//! the names of objects.
 //!
 //! The dictionary answers from what the transaction changed itself, else from the newest committed state: a label that
 //! somebody committed a moment ago is known though the statement began before, since the row that holds it may be
 //! visible. Values that ALTER TYPE has added in the running transaction are refused until they are committed (55P04), as in
 //! PostgreSQL.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::deparse::identifier;
-use mote_sql::catalog::Relation;
+use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::routine::Routine;
 use mote_types::ColumnType;
 use mote_types::catalog::user::{
     DomainCheck, DomainType, EnumLabel, TypeDictionary, UserType, is_composite, number_of,
@@ -23,7 +25,8 @@ use parking_lot::{Mutex, MutexGuard};
 use super::catalog::{Catalog, TypeEntry};
 use super::store::CatalogStore;
 use super::stored::{StoredDomain, StoredUserType};
-use crate::system_schemas::{SystemRelations, is_system_schema};
+use super::temporary::PG_TEMP;
+use crate::system_schemas::{ObjectNames, SystemRelations, is_system_schema};
 
 pub(super) fn describe_type(stored: &StoredUserType, schema: &str, version: u64) -> UserType {
     let labels = stored.labels.iter().map(|label| EnumLabel {
@@ -83,8 +86,8 @@ pub(super) struct SessionTypes {
 struct State {
     generation: u64,
     committed: Arc<Catalog>,
-    /// The session's view and the types and relations that its transaction changed.
-    own: Option<(Arc<Catalog>, Vec<Oid>)>,
+    /// The session's view and the objects in it that its transaction changed, or that are temporary.
+    own: Option<(Arc<Catalog>, HashSet<Oid>)>,
     database: Oid,
     path: Vec<String>,
     /// Row types of relations that were asked for, with the version of the relation.
@@ -108,8 +111,16 @@ impl SessionTypes {
         }
     }
 
-    pub fn set_own(&self, own: Option<(Arc<Catalog>, Vec<Oid>)>) {
+    pub fn set_own(&self, own: Option<(Arc<Catalog>, HashSet<Oid>)>) {
         self.state.lock().own = own;
+    }
+
+    /// The transaction changed one object more.
+    pub fn changed(&self, oid: Oid, seen: Arc<Catalog>) {
+        let mut state = self.state.lock();
+        let (view, changed) = state.own.get_or_insert_with(|| (seen.clone(), HashSet::new()));
+        *view = seen;
+        changed.insert(oid);
     }
 
     /// Where names that need no schema are.
@@ -142,6 +153,39 @@ impl State {
         match &self.own {
             Some((own, changed)) if changed.contains(&ty) => own,
             _ => &self.committed,
+        }
+    }
+
+    /// The object that a look-up finds: among what the transaction changed itself, else among what is committed.
+    fn found(&self, find: impl Fn(&Catalog) -> Option<Oid>) -> Option<Oid> {
+        // An index changes with its table.
+        let is_changed = |catalog: &Catalog, oid: Oid| {
+            let object = catalog.index_owner(oid).unwrap_or(oid);
+            self.own
+                .as_ref()
+                .is_some_and(|(_, changed)| changed.contains(&object))
+        };
+        let own = self.own.as_ref().map(|(own, _)| own);
+        let changed = own.and_then(|own| find(own).filter(|oid| is_changed(own, *oid)));
+        changed.or_else(|| find(&self.committed).filter(|oid| !is_changed(&self.committed, *oid)))
+    }
+
+    fn schema_named(&self, name: &str) -> Option<Oid> {
+        self.found(|catalog| Some(Oid(catalog.schema_by_name(self.database, name)?.object.oid)))
+    }
+
+    /// The relation or index of this name in a schema.
+    fn in_schema(&self, schema: &str, name: &str) -> Option<Oid> {
+        let schema = self.schema_named(self.resolve(schema))?;
+        self.found(|catalog| catalog.name(schema, name))
+    }
+
+    /// `pg_temp` is what the session's own temporary schema is called everywhere.
+    fn resolve<'n>(&'n self, schema: &'n str) -> &'n str {
+        let temporary = self.path.iter().find(|name| name.starts_with("pg_temp_"));
+        match temporary {
+            Some(own) if schema == PG_TEMP => own,
+            _ => schema,
         }
     }
 
@@ -207,6 +251,14 @@ impl TypeDictionary for SessionTypes {
         Some(state.relation_name(&relation, self.system))
     }
 
+    fn object_number(&self, ty: Oid, text: &str) -> SqlResult<Oid> {
+        self.system.object_number(ty, text, self)
+    }
+
+    fn object_name(&self, ty: Oid, object: Oid) -> Option<String> {
+        self.system.object_name(ty, object, self)
+    }
+
     fn row_type(&self, ty: Oid) -> Option<Arc<RowType>> {
         if let Some(row) = self.with(ty, |entry, _| entry.described.row.clone()) {
             return row;
@@ -266,5 +318,160 @@ impl TypeDictionary for SessionTypes {
                     .hint("New enum values must be committed before they can be used."))
             }
         }
+    }
+}
+
+impl SessionTypes {
+    /// The first schema of those that are meant, in which something is found.
+    fn first<T>(&self, schema: Option<&str>, find: impl Fn(&State, &str) -> Option<T>) -> Option<T> {
+        let state = self.newest();
+        match schema {
+            Some(schema) => find(&state, schema),
+            None => state.path.iter().find_map(|schema| find(&state, schema)),
+        }
+    }
+
+    fn described(&self, state: &State, oid: Oid) -> Option<Arc<Relation>> {
+        Some(state.catalog_of(oid).relation(oid)?.described.clone())
+    }
+}
+
+/// No lock is held between two look-ups: what is found may ask the dictionary for more.
+impl CatalogView for SessionTypes {
+    fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>> {
+        self.first(schema, |state, schema| {
+            let built_in = self.system.by_name(schema, name);
+            built_in.or_else(|| self.described(state, state.in_schema(schema, name)?))
+        })
+    }
+
+    fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
+        if oid < Oid::FIRST_USER {
+            return self.system.relation(oid);
+        }
+        self.described(&self.newest(), oid)
+    }
+
+    fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>> {
+        let state = self.newest();
+        let table = state.found(|catalog| catalog.index_owner(oid))?;
+        self.described(&state, table)
+    }
+
+    fn routines_named(&self, schema: Option<&str>, name: &str) -> Vec<Arc<Routine>> {
+        let state = self.newest();
+        let own = state.own.iter().flat_map(|(own, changed)| {
+            let named = own.routines_named(name);
+            named.filter(|routine| changed.contains(&routine.described.oid))
+        });
+        let unchanged = |oid: &Oid| {
+            state
+                .own
+                .as_ref()
+                .is_none_or(|(_, changed)| !changed.contains(oid))
+        };
+        let committed = state.committed.routines_named(name);
+        let committed = committed.filter(|routine| unchanged(&routine.described.oid));
+        let mut named: Vec<Arc<Routine>> = own
+            .chain(committed)
+            .map(|found| found.described.clone())
+            .collect();
+        named.sort_by_key(|routine| routine.oid);
+        let one = schema.map(|schema| [schema.to_owned()]);
+        let path = one.as_ref().map_or(state.path.as_slice(), |one| one.as_slice());
+        let schemas = path.iter().filter_map(|schema| state.schema_named(schema));
+        schemas
+            .flat_map(|schema| named.iter().filter(move |routine| routine.schema_oid == schema))
+            .cloned()
+            .collect()
+    }
+
+    fn routine(&self, oid: Oid) -> Option<Arc<Routine>> {
+        Some(self.newest().catalog_of(oid).routine(oid)?.described.clone())
+    }
+
+    fn user_type_named(&self, schema: Option<&str>, name: &str) -> Option<Arc<UserType>> {
+        self.first(schema, |state, schema| {
+            let schema = state.schema_named(schema)?;
+            let number = |catalog: &Catalog| Some(Oid(catalog.user_type_named(schema, name)?.stored.oid));
+            let ty = state.found(number)?;
+            Some(state.catalog_of(ty).user_type(ty)?.described.clone())
+        })
+    }
+
+    fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
+        self.with(oid, |entry, _| entry.described.clone())
+    }
+
+    fn schema_exists(&self, name: &str) -> bool {
+        is_system_schema(name) || self.schema_named(name).is_some()
+    }
+
+    fn search_path(&self) -> Vec<String> {
+        self.state.lock().path.clone()
+    }
+
+    // Names of objects do not depend on who asks, but for the path.
+
+    fn database_name(&self) -> String {
+        String::new()
+    }
+
+    fn current_user(&self) -> String {
+        String::new()
+    }
+
+    fn current_user_oid(&self) -> Oid {
+        Oid::INVALID
+    }
+
+    fn session_user(&self) -> String {
+        String::new()
+    }
+
+    fn generation(&self) -> u64 {
+        self.store.generation()
+    }
+}
+
+impl ObjectNames for SessionTypes {
+    fn first_named(&self, name: &str) -> Option<Oid> {
+        self.first(None, |state, schema| {
+            let built_in = self.system.by_name(schema, name).map(|relation| relation.oid);
+            built_in.or_else(|| state.in_schema(schema, name))
+        })
+    }
+
+    fn index_named(&self, schema: Option<&str>, name: &str) -> Option<Oid> {
+        self.first(schema, |state, schema| {
+            let found = state.in_schema(schema, name)?;
+            state.found(|catalog| catalog.index_owner(found)).map(|_| found)
+        })
+    }
+
+    fn schema_named(&self, name: &str) -> Option<Oid> {
+        let state = self.newest();
+        state.schema_named(state.resolve(name))
+    }
+
+    fn schema_name(&self, oid: Oid) -> Option<String> {
+        Some(
+            self.newest()
+                .catalog_of(oid)
+                .schemas
+                .get(&oid)?
+                .object
+                .name
+                .clone(),
+        )
+    }
+
+    fn role_named(&self, name: &str) -> Option<Oid> {
+        self.newest()
+            .found(|catalog| Some(Oid(catalog.role_by_name(name)?.object.oid)))
+    }
+
+    fn role_name(&self, oid: Oid) -> Option<String> {
+        Some(self.newest().catalog_of(oid).roles.get(&oid)?.object.name.clone())
     }
 }

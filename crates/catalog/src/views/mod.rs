@@ -3,7 +3,8 @@
 //! Read in this order: `definition` (what a relation is: OID, columns, row function), `facts` (what row functions can
 //! reach), `row` (how a row is written), then `rows/*` by theme. `builtin` holds facts of PostgreSQL that no other part
 //! of the server needs; `text` and
-//! `partition_text` turn stored objects back into SQL; `names` finds objects for the `reg*` types.
+//! `partition_text` turn stored objects back into SQL; `names` finds built-in objects, `object_text` reads and writes
+//! all of them as the `reg*` types do.
 //!
 //! Promises: columns, their order and their types are PostgreSQL 15's; rows show the session's own view of the catalog,
 //! uncommitted DDL of its own included, and nothing of other databases except where PostgreSQL shows it. Every relation
@@ -16,6 +17,7 @@ mod definition;
 mod facts;
 pub mod internals;
 pub mod names;
+pub mod object_text;
 pub mod partition_text;
 mod row;
 mod rows;
@@ -33,7 +35,7 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use crate::host::Host;
-use crate::system_schemas::{INFORMATION_SCHEMA, SystemRelations, is_system_schema};
+use crate::system_schemas::{INFORMATION_SCHEMA, ObjectNames, SystemRelations, is_system_schema};
 pub use definition::RowFunction;
 pub use facts::{Facts, Reader, Source};
 pub use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
@@ -127,6 +129,14 @@ impl SystemRelations for Tables {
 
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
         relation(oid)
+    }
+
+    fn object_number(&self, ty: Oid, text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
+        object_text::number(ty, text, known)
+    }
+
+    fn object_name(&self, ty: Oid, object: Oid, known: &dyn ObjectNames) -> Option<String> {
+        object_text::name(ty, object, known)
     }
 }
 

@@ -4,10 +4,8 @@ use mote_common::Oid;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
 
-use super::Facts;
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};
 use super::internals::INTERNALS;
-use super::text::{qualified, visible_name};
 
 /// The OID of the function of this name: the first one where several bear it.
 pub fn function_oid(name: &str) -> Option<Oid> {
@@ -141,30 +139,6 @@ impl FunctionFacts {
             .collect();
         types.join(", ")
     }
-}
-
-/// The text form of a regclass: a relation of any kind or an index.
-pub fn class_name(facts: &Facts<'_>, oid: Oid) -> Option<String> {
-    if let Some(known) = facts.index(oid) {
-        let (table, index) = (known.table, known.index);
-        return Some(match facts.is_visible(oid, table.schema_oid, &index.name) {
-            true => identifier(&index.name),
-            false => qualified(&table.schema, &index.name),
-        });
-    }
-    match facts.relation(oid) {
-        Some(known) => Some(visible_name(facts, known.relation)),
-        None => super::relation(oid)
-            .map(|relation| visible_name(facts, &relation))
-            .or_else(|| composite_name(oid)),
-    }
-}
-
-/// A composite type is a relation without rows.
-fn composite_name(oid: Oid) -> Option<String> {
-    let ty = mote_types::catalog::user::composite_oid(oid)?;
-    mote_types::catalog::user::row_type(ty)?;
-    Some(mote_types::format_type(ty, -1))
 }
 
 pub fn collation_name(oid: Oid) -> Option<&'static str> {

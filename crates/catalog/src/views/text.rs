@@ -15,10 +15,11 @@ use mote_sql::catalog::{
 
 use mote_planner::plan::deparse::deparse;
 use mote_sql::expr::Expr;
+use mote_types::oid;
 
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
-use super::names::class_name;
+use super::object_text;
 use crate::catalog_store::index_texts::mentions_user_type;
 
 /// `schema.name`, quoted where needed.
@@ -83,7 +84,8 @@ fn shown_relation(facts: &Facts<'_>, name: &str) -> String {
     use mote_sql::catalog::CatalogView;
     let (schema, bare) = crate::name_text::split_name(name);
     match facts.session.catalog.relation_by_name(schema.as_deref(), &bare) {
-        Some(relation) => class_name(facts, relation.oid).unwrap_or_else(|| name.to_string()),
+        Some(relation) => object_text::name(oid::REGCLASS, relation.oid, facts.session.catalog)
+            .unwrap_or_else(|| name.to_string()),
         None => name.to_string(),
     }
 }

@@ -272,16 +272,6 @@ impl<'c> Frame<'c> {
 
     /// The text of a value, as RAISE and EXECUTE show it.
     pub fn text_of(&self, value: &Datum, ty: ColumnType, context: &StatementContext<'_>) -> String {
-        if mote_types::catalog::is_reg_type(ty.oid)
-            && let Datum::Oid(oid) = value
-        {
-            return value::reg_output(
-                context.session.reader(),
-                context.database.engine(),
-                mote_common::Oid(*oid),
-                ty.oid,
-            );
-        }
         output_to_string(value, ty, &context.session.settings.effective.format)
     }
 
@@ -318,13 +308,6 @@ impl<'c> Frame<'c> {
             return value::convert(&mut runtime, &value, from, to, false);
         }
         let text = self.text_of(&value, from, context);
-        if mote_types::catalog::is_reg_type(to.oid) {
-            let snapshot = self
-                .snapshot
-                .get_or_insert_with(|| context.transaction.snapshot());
-            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
-            return value::convert(&mut runtime, &Datum::from(text), ColumnType::TEXT, to, false);
-        }
         input_text(to, &text, &context.session.settings.effective.format)
     }
 

@@ -3,14 +3,12 @@
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
 use mote_common::error::state;
-use mote_common::{Oid, SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult};
 use mote_engine::{Access, StatementStart};
 use mote_executor::context::StatementContext;
-use mote_executor::plans::CachedPlan;
 use mote_executor::query::{Execution, RunOutcome};
 use mote_planner::plan::QueryPlan;
 use mote_sql::access::Command;
-use mote_types::Datum;
 
 use super::Portal;
 
@@ -39,17 +37,10 @@ pub fn run_started(
     if plan.plan.returns_rows {
         context.host.start_rows(&plan.plan.output)?;
     }
-    let formats = &portal.result_formats;
     let (mut attempts, mut answered) = (1, false);
     let outcome = loop {
         let result = execution.run(context, max_rows, &mut |context, row| {
             answered = true;
-            if !plan.named_columns.is_empty() {
-                let named = with_names(row, plan, formats, context);
-                return context
-                    .host
-                    .row(&named, &context.session.settings.effective.format);
-            }
             context.host.row(row, &context.session.settings.effective.format)
         });
         match (result, &start) {
@@ -90,30 +81,6 @@ fn begins_again(
     context.transaction.begin_statement(Access::Write);
     execution.start_again(context);
     true
-}
-
-/// The row with regclass values and their kin as names, where the client wants text.
-fn with_names(
-    row: &[Datum],
-    plan: &CachedPlan,
-    formats: &[i16],
-    context: &StatementContext<'_>,
-) -> Vec<Datum> {
-    let mut named = row.to_vec();
-    for &i in &plan.named_columns {
-        let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
-        if let (true, Datum::Oid(value)) = (text, &row[i]) {
-            let ty = plan.plan.output[i].ty.oid;
-            let name = mote_executor::value::reg_output(
-                context.session.reader(),
-                context.database.engine(),
-                Oid(*value),
-                ty,
-            );
-            named[i] = Datum::Text(name.into());
-        }
-    }
-    named
 }
 
 pub fn query_tag(command: Command, rows: u64) -> CommandTag {

@@ -1,5 +1,6 @@
 //! Functions that look objects up in the catalog: names, visibility, comments, definitions as SQL.
 
+use mote_catalog::views::object_text;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::operator::operator_by_oid;
@@ -9,7 +10,6 @@ use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
 use crate::runtime::Runtime;
-use crate::value::reg_input;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
@@ -120,7 +120,7 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])))))
         }
         "pg_get_viewdef_name" | "pg_get_viewdef_name_ext" => Body::Runtime(|runtime, _, a| {
-            let relation = reg_input(runtime, text(&a[0]), oid::REGCLASS)?;
+            let relation = object_text::number(oid::REGCLASS, text(&a[0]), &runtime.session().catalog)?;
             Ok(view(runtime, relation))
         }),
         "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
@@ -298,7 +298,7 @@ fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
 }
 
 fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> SqlResult<Datum> {
-    let relation = reg_input(runtime, table, oid::REGCLASS)?;
+    let relation = object_text::number(oid::REGCLASS, table, &runtime.session().catalog)?;
     let catalog = &runtime.session().catalog;
     let Some(relation) = catalog.relation(relation) else {
         return Ok(Datum::Null);

@@ -2,6 +2,7 @@
 //!
 //! The user comes first where it is given, then the object (by name or OID), for columns the column, last the privileges.
 
+use mote_catalog::views::object_text;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 
 use super::{Body, CallSite, text};
 use crate::runtime::Runtime;
-use crate::value::reg_lookup;
 use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{
     belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
@@ -141,7 +141,7 @@ fn relation_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
         Datum::Oid(relation) => Ok(runtime.session().catalog.relation(Oid(*relation))),
         other => {
             let name = text(other);
-            let found = reg_lookup(runtime, name, oid::REGCLASS);
+            let found = object_text::find(oid::REGCLASS, name, &runtime.session().catalog);
             match found.and_then(|oid| runtime.session().catalog.relation(oid)) {
                 Some(relation) => Ok(Some(relation)),
                 None => Err(SqlError::new(
@@ -168,7 +168,7 @@ fn function_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
                 let message = format!("function \"{name}\" does not exist");
                 SqlError::new(state::UNDEFINED_FUNCTION, message)
             };
-            let found = reg_lookup(runtime, name, oid::REGPROCEDURE);
+            let found = object_text::find(oid::REGPROCEDURE, name, &runtime.session().catalog);
             found.map(Some).ok_or_else(missing)
         }
     }
@@ -200,7 +200,7 @@ fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<O
         Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),
         other => {
             let (_, name) = split_name(text(other));
-            let found = reg_lookup(runtime, text(other), oid::REGNAMESPACE);
+            let found = object_text::find(oid::REGNAMESPACE, text(other), &runtime.session().catalog);
             match found.filter(known) {
                 Some(schema) => Ok(Some(schema)),
                 None => Err(SqlError::new(

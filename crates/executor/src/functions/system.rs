@@ -2,6 +2,7 @@
 //!
 //! What shows the catalog as SQL text is in `catalog_text`, the text itself in `mote_catalog::views::text`.
 
+use mote_catalog::views::object_text;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
@@ -17,7 +18,6 @@ use super::{
 };
 use crate::context::StatementContext;
 use crate::runtime::Runtime;
-use crate::value::{reg_lookup, require_name};
 use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
 use mote_catalog::privileges;
@@ -562,8 +562,9 @@ fn storage(name: &str) -> Option<Body> {
 
 fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> SqlResult<Datum> {
     let name = text(name);
-    require_name(name, ty)?;
-    Ok(reg_lookup(runtime, name, ty).map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
+    object_text::require_name(ty, name)?;
+    let found = object_text::find(ty, name, &runtime.session().catalog);
+    Ok(found.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
 }
 
 /// Bytes a row takes on average besides its own, and an index entry: what the memory budget counts per item is not

@@ -84,10 +84,6 @@ pub fn as_text(runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> 
     {
         return copy_text(value);
     }
-    if mote_types::catalog::is_reg_type(ty.oid) {
-        let converted = crate::value::convert(runtime, value, ty, ColumnType::TEXT, true)?;
-        return Ok(CompactString::from(text(&converted)));
-    }
     shown(value, ty, runtime.format())
 }
 

@@ -32,8 +32,6 @@ pub struct CachedPlan {
     pub locks: Vec<(TableId, TableLockMode)>,
     /// Those that parameters decide about.
     pub partition_locks: Option<PartitionLocks>,
-    /// Result columns of type regclass and its kin: shown by name, which takes the catalog.
-    pub named_columns: Vec<usize>,
     /// The catalog's generation when the plan was last known to be current.
     pub generation: std::sync::atomic::AtomicU64,
     /// It reads pg_prepared_statements or pg_cursors.

@@ -14,11 +14,10 @@ use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::ParsedStatement;
-use mote_planner::plan::{OutputColumn, Plan, PlanBody};
+use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::access::RelationLock;
 use mote_sql::catalog::CatalogView;
 use mote_sql::{ParameterNames, PlanSettings};
-use mote_types::catalog::is_reg_type;
 use mote_types::{ColumnType, type_info};
 use parking_lot::Mutex;
 
@@ -189,14 +188,6 @@ impl SessionState {
             .iter()
             .filter_map(|relation| by_relation.remove(relation))
             .collect();
-        let named = |(_, column): &(usize, &OutputColumn)| is_reg_type(column.ty.oid);
-        let named_columns = plan
-            .output
-            .iter()
-            .enumerate()
-            .filter(named)
-            .map(|(i, _)| i)
-            .collect();
         let generation = AtomicU64::new(generation);
         let reads_objects = mote_catalog::views::shows_session_objects(&plan);
         Ok(Arc::new(CachedPlan {
@@ -205,7 +196,6 @@ impl SessionState {
             program,
             locks,
             partition_locks,
-            named_columns,
             generation,
         }))
     }

@@ -1,5 +1,5 @@
 //! What can be done with values alone, whether an expression asks or the body of a function: `order` (order, equality,
-//! hash), `convert` (between types, `reg*` included), `array` (arrays of arrays).
+//! hash), `convert` (between types), `array` (arrays of arrays).
 //!
 //! Leaves out: expressions (`expr`), bodies (`functions`), and what a type says of itself (`mote_types`).
 
@@ -8,5 +8,5 @@ mod convert;
 mod order;
 
 pub use array::stack_arrays;
-pub use convert::{convert, reg_input, reg_lookup, reg_output, require_name};
+pub use convert::convert;
 pub use order::{Operation, equal, equal_rows, hash_row, order};

@@ -1,4 +1,4 @@
-//! Types that users made: what their OID says, and the dictionary that knows the rest.
+//! Types that users made: what their OID says, and the dictionary that knows the rest, the names of objects included.
 //!
 //! The number of an object stands in the lower bits of its type's OID, the kind in the upper ones. Storage, keys, order and
 //! arrays need no more than that, so layers without a catalog (recovery, `mote check`) handle values of such types.
@@ -150,6 +150,10 @@ pub trait TypeDictionary {
     fn check_usable(&self, ty: Oid, key: i64) -> SqlResult<()>;
     /// The attributes that a composite type has now.
     fn row_type(&self, ty: Oid) -> Option<Arc<RowType>>;
+    /// The object that a text names as a value of a `reg*` type.
+    fn object_number(&self, ty: Oid, text: &str) -> SqlResult<Oid>;
+    /// An object as a value of a `reg*` type is written; `None` if there is no such object.
+    fn object_name(&self, ty: Oid, object: Oid) -> Option<String>;
 }
 
 mote_common::per_thread! {
@@ -227,6 +231,24 @@ pub(crate) fn write_label(ty: Oid, key: i64, out: &mut Vec<u8>) {
     if !known {
         out.extend_from_slice(key.to_string().as_bytes());
     }
+}
+
+/// Reads the name of an object. Without a session nobody knows any.
+pub(crate) fn read_object(ty: Oid, text: &str) -> SqlResult<Oid> {
+    match current() {
+        Some(dictionary) => dictionary.object_number(ty, text),
+        None => {
+            let name = ColumnType::new(ty).name();
+            Err(SqlError::unsupported(format_args!(
+                "{name} input by name without a session"
+            )))
+        }
+    }
+}
+
+/// The name of an object, where there is one and somebody knows it.
+pub(crate) fn object_name(ty: Oid, object: Oid) -> Option<String> {
+    current()?.object_name(ty, object)
 }
 
 /// The keys of an enum in their order.

@@ -3,8 +3,10 @@
 use super::{array, bytea, float, invalid_syntax, out_of_range, range, record, trim_blanks};
 use crate::catalog::range::{is_multirange, is_range};
 use crate::catalog::truncate_name;
-use crate::catalog::user::{is_composite, is_enum, read_label, write_label};
-use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
+use crate::catalog::user::{is_composite, is_enum, object_name, read_label, read_object, write_label};
+use crate::catalog::{
+    ColumnType, format_type, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type, type_info,
+};
 use crate::datetime;
 use crate::datum::Datum;
 use crate::family;
@@ -78,10 +80,9 @@ pub fn input_text_with_length_check(
         // The low half, as in C.
         oid::XID | oid::CID => return Ok(Datum::Oid(c_unsigned(text) as u32)),
         oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
-        oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
         oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
-        other if is_reg_type(other) => return parse_reg(ty, text),
+        other if is_reg_type(other) => return parse_reg(ty, text).map(Datum::Oid),
         other if is_oid_like(other) => return parse_oid(text, ty).map(Datum::Oid),
         other if is_text_like(other) => return Ok(Datum::Text(CompactString::new(text))),
         other if is_enum(other) => return read_label(other, text).map(Datum::Enum),
@@ -197,21 +198,21 @@ fn pad(value: &str, ty: ColumnType, out: &mut Vec<u8>) {
 }
 
 fn write_oid(value: u32, ty: ColumnType, out: &mut Vec<u8>) {
-    if ty.oid == oid::REGTYPE {
-        let name = crate::catalog::format_type(oid::Oid(value), -1);
-        if !name.starts_with("???") {
-            // A type's name without modifier: `character`, not `bpchar`.
-            let name = if value == oid::BPCHAR.0 {
-                "character"
-            } else {
-                &name
-            };
-            return out.extend_from_slice(name.as_bytes());
-        }
-    } else if value == 0 && is_reg_type(ty.oid) {
+    if !is_reg_type(ty.oid) {
+        return write_int(value as i64, out);
+    }
+    if value == 0 {
         return out.push(b'-');
     }
-    write_int(value as i64, out);
+    let name = match ty.oid {
+        // Without its modifier: `character`, not `bpchar`.
+        oid::REGTYPE if type_info(oid::Oid(value)).is_some() => Some(format_type(oid::Oid(value), -2)),
+        other => object_name(other, oid::Oid(value)),
+    };
+    match name {
+        Some(name) => out.extend_from_slice(name.as_bytes()),
+        None => write_int(value as i64, out),
+    }
 }
 
 fn write_uuid(value: &[u8; 16], out: &mut Vec<u8>) {
@@ -319,28 +320,20 @@ fn c_unsigned(text: &str) -> u64 {
     }
 }
 
-/// `reg*` input where no catalog is needed: a number, or `-` for none.
-fn parse_reg(ty: ColumnType, text: &str) -> SqlResult<Datum> {
-    if trim_blanks(text) == "-" {
-        return Ok(Datum::Oid(0));
-    }
-    if trim_blanks(text).starts_with(|c: char| c.is_ascii_digit()) {
-        return parse_oid(text, ColumnType::OID).map(Datum::Oid);
-    }
-    Err(SqlError::unsupported(format_args!(
-        "{} input by name without a catalog",
-        ty.name()
-    )))
-}
-
-fn parse_regtype(text: &str) -> SqlResult<u32> {
-    if trim_blanks(text) == "-" {
+/// A value of a `reg*` type: the number of an object, `-` for none, or its name.
+fn parse_reg(ty: ColumnType, text: &str) -> SqlResult<u32> {
+    if text == "-" {
         return Ok(0);
     }
-    if trim_blanks(text).starts_with(|c: char| c.is_ascii_digit()) {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return parse_oid(text, ColumnType::OID);
     }
-    Ok(parse_type(text)?.oid.0)
+    if ty.oid == oid::REGTYPE
+        && let Ok(built_in) = parse_type(text)
+    {
+        return Ok(built_in.oid.0);
+    }
+    Ok(read_object(ty.oid, text)?.0)
 }
 
 /// `"char"` is one byte: the text's first, or one in octal as in `\101`. Held as the character of that number, and

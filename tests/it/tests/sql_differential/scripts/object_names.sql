@@ -1,0 +1,92 @@
+-- Objects as values of the reg* types: by name in arrays, rows, JSON, COPY and prepared parameters.
+create schema named;
+set search_path = named;
+create table "Odd name" (id int primary key, v text);
+create table plain (id int);
+create function plain_f(int) returns int language sql as 'select $1';
+create type mood as enum ('sad', 'ok');
+create role object_names_role;
+
+-- Text in, text out.
+select 'plain'::regclass, '"Odd name"'::regclass, 'named.plain'::regclass, 'pg_class'::regclass;
+select 'plain_f'::regproc, 'plain_f(int)'::regprocedure, 'mood'::regtype, 'mood[]'::regtype;
+select 'named'::regnamespace, 'object_names_role'::regrole;
+select '-'::regclass, 0::regclass, 'character'::regtype, 'bpchar'::regtype, 'int4'::regtype;
+select 99999999::oid::regclass, 99999999::oid::regproc, 99999999::oid::regtype, 99999999::oid::regrole;
+select 'nothing'::regclass;
+select 'nothing.plain'::regclass;
+select ''::regclass;
+select 'nothing'::regproc;
+select 'nothing'::regtype;
+select 'nothing'::regrole;
+select 'nothing'::regnamespace;
+select 'a.b'::regrole;
+
+-- Arrays.
+select array['plain'::regclass, '"Odd name"'::regclass];
+select '{plain,"\"Odd name\""}'::regclass[];
+select '{plain,nothing}'::regclass[];
+select array['mood'::regtype, 'int4'::regtype], '{mood,text}'::regtype[];
+select '{named,pg_catalog}'::regnamespace[];
+
+-- Rows and JSON.
+select row('plain'::regclass, 'mood'::regtype);
+select to_json('plain'::regclass), to_jsonb('mood'::regtype), to_json(array['plain'::regclass]);
+select row_to_json(t) from (select 'plain'::regclass as r, 'named'::regnamespace as n) t;
+select format('%s %s', 'plain'::regclass, 'plain_f'::regproc), 'plain'::regclass || '!', concat('plain'::regclass);
+
+-- Columns and COPY.
+create table holder (c regclass, p regproc, t regtype, n regnamespace, r regrole, many regclass[]);
+copy holder from stdin;
+plain	plain_f	mood	named	object_names_role	{plain,pg_class}
+"Odd name"	now	integer	pg_catalog	\N	\N
+\.
+insert into holder values ('holder', 'plain_f', 'text', 'public', 'object_names_role', '{holder}');
+select * from holder order by c::text;
+copy (select c, p, t, n, r, many from holder order by c::text) to stdout;
+copy (select c, many from holder order by c::text) to stdout (format csv);
+copy holder (c) from stdin;
+nothing
+\.
+set search_path = public;
+select c, many from named.holder order by c::text;
+set search_path = named;
+
+-- What the transaction made itself, or changed.
+begin;
+create table fresh (id int);
+select 'fresh'::regclass, '{fresh}'::regclass[];
+alter table fresh rename to other;
+select 'other'::regclass;
+savepoint s;
+select 'fresh'::regclass;
+rollback to s;
+drop table other;
+select 'other'::regclass;
+rollback;
+create temporary table plain (id int);
+select 'plain'::regclass, 'pg_temp.plain'::regclass = 'plain'::regclass, 'named.plain'::regclass;
+drop table pg_temp.plain;
+
+-- Parameters.
+prepare by_class(regclass) as select $1, $1::oid = 'plain'::regclass::oid;
+execute by_class('plain');
+execute by_class('nothing');
+prepare by_classes(regclass[]) as select $1, 'plain'::regclass = any($1);
+execute by_classes('{plain,holder}');
+prepare by_type(regtype) as select $1;
+execute by_type('mood');
+
+-- PL/pgSQL.
+do $$
+declare
+  r regclass := 'plain';
+  rs regclass[] := '{plain,holder}';
+begin
+  raise notice '% % %', r, rs, r::text;
+  r := 'holder'::text;
+  raise notice '%', r;
+end $$;
+
+drop schema named cascade;
+drop role object_names_role;
