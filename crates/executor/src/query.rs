@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult, heap};
 use mote_engine::Snapshot;
+use mote_planner::plan::measured::Measurements;
 use mote_sql::access::Command;
 use mote_types::Datum;
 
@@ -199,6 +200,12 @@ impl Execution {
             emitted += 1;
         }
         Ok((emitted, true))
+    }
+
+    /// What a run of a measured plan has counted.
+    pub fn take_measurements(&mut self) -> SqlResult<Measurements> {
+        let run = self.values.run.take().map(|run| *run);
+        run.ok_or_else(|| SqlError::internal("the plan of this run is not measured"))
     }
 
     /// Begins the run again: same snapshot, same parameters.

@@ -62,8 +62,8 @@ fn utility(
         statement.statement,
         Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
     );
-    if let Statement::Explain(_) = statement.statement {
-        plan.output = [output_column("QUERY PLAN", ColumnType::TEXT)].into();
+    if let Statement::Explain(explain) = &statement.statement {
+        plan.output = [plan::explained_column(explain)].into();
     }
     match (&statement.statement, statement.statement.query_within()) {
         // In a routine it is bound when it runs.

@@ -4,6 +4,7 @@
 //! EXPLAIN text without costs; errors by SQLSTATE, message and position.
 
 mod errors;
+mod explain;
 pub(crate) mod fixture;
 mod implication;
 mod inference;
@@ -13,7 +14,7 @@ mod psql;
 
 use mote_common::SqlResult;
 
-use crate::plan::explain::{ExplainOptions, explain};
+use crate::plan::explain::{About, ExplainOptions, explain};
 use crate::plan::{Plan, PlanBody};
 use crate::plan_statement;
 use mote_grammar::parser;
@@ -44,8 +45,9 @@ fn explained(sql: &str) -> String {
         &query,
         &ExplainOptions {
             costs: false,
-            annotate: None,
+            ..ExplainOptions::default()
         },
+        &About::default(),
     )
     .join("\n")
 }

@@ -1,7 +1,7 @@
 //! The one door through which functions and procedures run, whatever their language.
 //!
 //! Read in this order: this file (what a call is, who runs it), `call` (what surrounds a body: SECURITY DEFINER,
-//! SET, recursion, the snapshot), `nested` (SQL statements inside of a statement: what
+//! SET, recursion, the snapshot), `nested` and `explain` (SQL statements inside of a statement: what
 //! languages are made of), `sql_language`, `holdings` (what the session keeps for all of them); PL/pgSQL lives in
 //! `crate::plpgsql`.
 //!
@@ -14,6 +14,7 @@
 
 pub(crate) mod call;
 mod holdings;
+mod explain;
 pub mod nested;
 mod result;
 mod sql_language;

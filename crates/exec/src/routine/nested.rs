@@ -22,7 +22,7 @@ use mote_sql::builtin::function::Volatility;
 use mote_types::Datum;
 use parking_lot::Mutex;
 
-use super::{command_of, keep_row};
+use super::{command_of, explain, keep_row};
 use crate::portal::cursor::loop_writes;
 use crate::portal::{Cursor, Portal, modifies, query_tag};
 use crate::utility::{Command as Utility, Issued};
@@ -40,7 +40,7 @@ use mote_executor::runtime::Emit;
 pub struct Statement {
     pub text: Arc<str>,
     pub parsed: Arc<ParsedStatement>,
-    names: Arc<dyn ParameterNames>,
+    pub(super) names: Arc<dyn ParameterNames>,
     prepared: Mutex<Option<Arc<Prepared>>>,
 }
 
@@ -111,7 +111,7 @@ impl Statement {
     }
 
     /// Takes the plan's locks; the plan is current when they are held.
-    fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
+    pub(super) fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
         let prepared = self.prepared(context)?;
         let mut plan = context.session.validate(&prepared, context.host)?;
         lock_relations(&prepared, &mut plan, None, context)?;
@@ -197,7 +197,7 @@ fn start(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
     if let PlanBody::Utility(utility) = &plan.plan.body {
-        let rows = utility_rows(utility, statement, volatile, context)?;
+        let rows = utility_rows(utility, statement, parameters, volatile, context)?;
         return Ok(Running {
             plan,
             execution: None,
@@ -309,7 +309,7 @@ impl Running {
     }
 }
 
-fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
+pub(super) fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
     let word = match query.command {
         Command::Select => "SELECT",
         Command::Insert => "INSERT",
@@ -385,6 +385,7 @@ fn run_utility(
 fn utility_rows(
     utility: &ast::Statement,
     statement: &Statement,
+    parameters: Vec<Datum>,
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<VecDeque<Vec<Datum>>> {
@@ -394,9 +395,8 @@ fn utility_rows(
     }
     match utility {
         ast::Statement::Explain(explain) => {
-            let session = &mut *context.session;
-            let lines = session.explain_nested(explain, &statement.text, &statement.names, context.host)?;
-            Ok(lines.into_iter().map(|line| vec![line]).collect())
+            let rows = explain::rows(explain, statement, parameters, context)?;
+            Ok(rows.into_iter().map(|row| vec![row]).collect())
         }
         _ => Err(refused_in_function(command)),
     }

@@ -1,15 +1,23 @@
-//! EXPLAIN for the client.
+//! EXPLAIN for the client. With ANALYZE the statement runs as its client would run it, with its privileges, locks and
+//! effects; its rows go nowhere.
 
 use std::sync::Arc;
 
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
-use mote_common::SqlResult;
-use mote_executor::plans::explain::read_options;
-use mote_grammar::ast::{Explain, Statement};
+use mote_common::{SqlError, SqlResult};
+use mote_executor::context::UtilityParameters;
+use mote_executor::plans::explain::{MeasuredPlan, not_explained, query_explained, read_options};
+use mote_executor::plans::{CachedPlan, Prepared};
+use mote_executor::query::Execution;
+use mote_grammar::ast::{Explain, ParsedStatement, Statement};
+use mote_planner::plan::explain::{About, ExplainOptions};
+use mote_planner::plan::measured::Measurements;
+use mote_planner::plan::{PlanBody, explained_column};
+use mote_types::Datum;
 
 use super::Session;
-use crate::utility::text_column;
+use crate::portal::{Collect, Portal, run_started};
 
 impl Session {
     pub(crate) fn explain(
@@ -18,18 +26,84 @@ impl Session {
         text: &Arc<str>,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
-        let options = read_options(&statement.options)?;
-        let types = std::mem::take(&mut self.state.utility_parameters).types;
-        let plan = match &statement.statement {
-            Statement::Execute(execute) => self.execution(execute, text, host)?.1,
-            explained => self.state.plan_explained(explained, text, &types, None, host)?,
+        let options = read_options(statement, text)?;
+        let begun_ns = self.state.clock.monotonic_ns();
+        let (prepared, plan, parameters) = self.explained(&statement.statement, text, host)?;
+        let mut about = About {
+            planning_ns: self.state.clock.monotonic_ns().saturating_sub(begun_ns),
+            ..About::default()
         };
-        let lines = self.state.lines_of(&plan.plan, &options)?;
-        host.start_rows(&[text_column("QUERY PLAN")])?;
-        let format = self.state.settings.effective.format.clone();
-        for line in lines {
-            host.row(&[line], &format)?;
-        }
+        let PlanBody::Query(query) = &plan.plan.body else {
+            return Err(not_explained());
+        };
+        let rows = if options.analyze {
+            let mut portal = Portal::new(prepared, plan.clone(), parameters, self.state.savepoint_depth);
+            let begun_ns = self.state.clock.monotonic_ns();
+            let (measured, run) = self.run_measured(&mut portal, &options, host)?;
+            about.execution_ns = self.state.clock.monotonic_ns().saturating_sub(begun_ns);
+            about.run = Some(&run);
+            let plan = &portal.plan.plan;
+            self.state.explanation(plan, &measured.query, &options, about)?
+        } else {
+            self.state.explanation(&plan.plan, query, &options, about)?
+        };
+        self.answer(statement, rows, host)?;
         Ok(CommandTag::Word("EXPLAIN"))
+    }
+
+    fn answer(&self, statement: &Explain, rows: Vec<Datum>, host: &mut dyn Host) -> SqlResult<()> {
+        host.start_rows(&[explained_column(statement)])?;
+        let format = self.state.settings.effective.format.clone();
+        rows.into_iter().try_for_each(|row| host.row(&[row], &format))
+    }
+
+    /// The statement as it would run: what it was prepared from, its plan and the values of its parameters.
+    fn explained(
+        &mut self,
+        explained: &Statement,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<(Arc<Prepared>, Arc<CachedPlan>, Vec<Datum>)> {
+        let UtilityParameters { types, values } = std::mem::take(&mut self.state.utility_parameters);
+        if let Statement::Execute(execute) = explained {
+            return self.execution(execute, text, host);
+        }
+        let statement = ParsedStatement {
+            statement: query_explained(explained).clone(),
+            range: 0..text.len(),
+        };
+        let prepared = self
+            .state
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
+        let plan = prepared.current();
+        Ok((prepared, plan, values))
+    }
+
+    fn run_measured(
+        &mut self,
+        portal: &mut Portal,
+        options: &ExplainOptions,
+        host: &mut dyn Host,
+    ) -> SqlResult<(MeasuredPlan, Measurements)> {
+        let mut parameters = portal.parameters.clone();
+        self.start_query(portal, host)?;
+        // The plan is the one that the locks hold for only now.
+        let measured = MeasuredPlan::of(&portal.plan, options.timing)?;
+        let restartable = portal.plan.query()?.restartable;
+        let memory = self.state.memory.clone();
+        let mut unseen = Collect::new(host, false, 0, memory);
+        let mut context = self.context(&mut unseen);
+        let mut execution = Box::new(Execution::new(measured.program.clone()));
+        execution.start(&mut parameters, &context)?;
+        portal.execution = Some(execution);
+        let start = match restartable {
+            true => context.transaction.statement_start(),
+            false => None,
+        };
+        run_started(portal, 0, start, &mut context)?;
+        context.transaction.end_statement();
+        let execution = portal.execution.take();
+        let mut execution = execution.ok_or_else(|| SqlError::internal("a run has lost its execution"))?;
+        Ok((measured, execution.take_measurements()?))
     }
 }

@@ -3,6 +3,7 @@
 mod concurrency;
 mod joins;
 mod merge;
+mod plans;
 mod serializable;
 mod serializable_columns;
 
@@ -10,10 +11,16 @@ use std::sync::Arc;
 
 use crate::embedded::LocalSession;
 use mote_catalog::database::{Database, InitialNames};
+use mote_common::env::sim::SimClock;
 
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {
-    let (env, _clock) = mote_common::env::sim::env(&mote_common::env::sim::SimDisk::new(1), 1);
+    database_and_clock().0
+}
+
+/// The clock stands still but for what the test does to it.
+fn database_and_clock() -> (Arc<Database>, Arc<SimClock>) {
+    let (env, clock) = mote_common::env::sim::env(&mote_common::env::sim::SimDisk::new(1), 1);
     let database = Database::open_in(
         env,
         mote_engine::EngineConfig::default(),
@@ -22,7 +29,7 @@ pub(crate) fn database() -> Arc<Database> {
     )
     .expect("a new database opens in memory");
     database.engine().start_background().expect("threads start");
-    database
+    (database, clock)
 }
 
 pub(crate) fn session(database: &Arc<Database>) -> LocalSession {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use mote_common::work::{self, Bulk, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_sql::builtin::function::AGGREGATES;
 use mote_sql::expr::AggregateCall;
@@ -317,5 +318,9 @@ impl Operator for State {
         self.kept.clear();
         self.filled = false;
         self.position = 0;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.memory_bytes = observed.memory_bytes.max(self.groups.bytes());
     }
 }

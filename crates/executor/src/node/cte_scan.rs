@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::measured::Observed;
 use mote_sql::expr::{ExecParameterId, Expr};
 use mote_types::{ColumnType, Datum, encode_storage};
 
@@ -97,6 +98,7 @@ pub struct State {
     begun: bool,
     position: usize,
     row: Vec<Datum>,
+    removed: u64,
 }
 
 impl State {
@@ -106,6 +108,7 @@ impl State {
             begun: false,
             position: 0,
             row: Vec::new(),
+            removed: 0,
         }
     }
 }
@@ -155,7 +158,7 @@ impl Operator for State {
             self.row
                 .extend(self.program.columns.iter().map(|&column| source[column].clone()));
             match &self.program.filter {
-                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                Some(filter) if !filter.holds(&self.row, runtime)? => self.removed += 1,
                 _ => return Ok(true),
             }
         }
@@ -168,5 +171,9 @@ impl Operator for State {
     fn reset(&mut self) {
         self.begun = false;
         self.position = 0;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_filter += self.removed;
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node::Node;
 use mote_sql::expr::Expr;
 use mote_types::Datum;
@@ -78,5 +79,9 @@ impl Operator for State {
         self.input.reset();
         self.seen.clear();
         self.last = None;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.memory_bytes = observed.memory_bytes.max(self.seen.bytes());
     }
 }

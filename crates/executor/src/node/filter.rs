@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node::Node;
 use mote_sql::expr::Expr;
 use mote_types::Datum;
@@ -28,6 +29,7 @@ impl Program {
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
+    removed: u64,
 }
 
 impl State {
@@ -35,6 +37,7 @@ impl State {
         State {
             input: program.input.instantiate(),
             program,
+            removed: 0,
         }
     }
 }
@@ -45,6 +48,7 @@ impl Operator for State {
             if self.program.condition.holds(self.input.row(), runtime)? {
                 return Ok(true);
             }
+            self.removed += 1;
         }
         Ok(false)
     }
@@ -55,5 +59,10 @@ impl Operator for State {
 
     fn reset(&mut self) {
         self.input.reset();
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        self.input.observe(observed);
+        observed.removed_by_filter += self.removed;
     }
 }

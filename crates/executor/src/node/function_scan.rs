@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_sql::builtin::function::{FUNCTIONS, record_columns};
 use mote_sql::expr::Expr;
@@ -147,6 +148,7 @@ pub struct State {
     row: Vec<Datum>,
     produced: Vec<Datum>,
     ordinal: i64,
+    removed: u64,
 }
 
 impl State {
@@ -157,6 +159,7 @@ impl State {
             row: Vec::new(),
             produced: Vec::new(),
             ordinal: 0,
+            removed: 0,
         }
     }
 
@@ -246,7 +249,7 @@ impl Operator for State {
         while self.gather()? {
             runtime.burn(1)?;
             match &self.program.filter {
-                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                Some(filter) if !filter.holds(&self.row, runtime)? => self.removed += 1,
                 _ => return Ok(true),
             }
         }
@@ -259,5 +262,9 @@ impl Operator for State {
 
     fn reset(&mut self) {
         self.sources = None;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_filter += self.removed;
     }
 }

@@ -53,6 +53,11 @@ impl RowSet {
         &mut self.memory
     }
 
+    /// What the rows take.
+    pub fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
     pub fn clear(&mut self) {
         self.rows.clear();
         self.index.clear();

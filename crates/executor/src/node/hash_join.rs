@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_common::work::Bulk;
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::JoinKind;
 use mote_types::Datum;
@@ -81,6 +82,7 @@ pub struct State {
     matched: bool,
     row: Vec<Datum>,
     key: Vec<Datum>,
+    removed: u64,
 }
 
 impl State {
@@ -97,6 +99,7 @@ impl State {
             matched: false,
             row: vec![Datum::Null; width],
             key: Vec::new(),
+            removed: 0,
         }
     }
 
@@ -177,6 +180,7 @@ impl State {
             if let Some(condition) = &self.program.condition
                 && !condition.holds(&self.row, runtime)?
             {
+                self.removed += 1;
                 continue;
             }
             self.matched = true;
@@ -255,5 +259,10 @@ impl Operator for State {
         self.chains.clear();
         self.built.clear();
         self.phase = Phase::Build;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_join_filter += self.removed;
+        observed.memory_bytes = observed.memory_bytes.max(self.keys.bytes());
     }
 }

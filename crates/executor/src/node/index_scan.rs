@@ -14,6 +14,7 @@ use mote_common::error::state;
 use mote_common::{RowId, SqlError, SqlResult, work};
 use mote_engine::index::{Cursor, Direction, KeyRange};
 use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::{AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_sql::catalog::Relation;
@@ -215,6 +216,7 @@ pub struct State {
     filter: BoundFilter,
     row: Vec<Datum>,
     replaced: bool,
+    removed: u64,
 }
 
 impl State {
@@ -231,6 +233,7 @@ impl State {
             elements: Vec::new(),
             filter: BoundFilter::default(),
             replaced: false,
+            removed: 0,
         }
     }
 
@@ -394,6 +397,7 @@ impl State {
                 }
             }
             if !self.filter.passes(&view) {
+                self.removed += 1;
                 continue;
             }
             self.program.columns.read(&version, &view, &mut self.row);
@@ -465,6 +469,7 @@ impl Operator for State {
                     }
                     return Ok(true);
                 }
+                self.removed += 1;
             }
             if self.elements.is_empty() {
                 self.position = Position::Done;
@@ -482,6 +487,10 @@ impl Operator for State {
         self.position = Position::NotStarted;
         self.elements.clear();
         self.replaced = false;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_filter += self.removed;
     }
 }
 

@@ -16,6 +16,7 @@ mod hash_join;
 pub mod index_scan;
 mod limit;
 mod lock_rows;
+mod measured;
 mod merge_append;
 pub mod modify;
 mod nested_loop;
@@ -91,6 +92,7 @@ node_programs! {
     Update(update),
     Delete(delete),
     Merge(merge),
+    Measured(measured),
 }
 
 use recursive_union::work_table_scan as recursive_union_scan;
@@ -104,6 +106,9 @@ impl NodeProgram {
             NodeProgram::Update(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Delete(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Merge(program) => Arc::get_mut(program).expect(FRESH).counted = true,
+            NodeProgram::Measured(program) => {
+                Arc::get_mut(program).expect(FRESH).input.count_affected_rows();
+            }
             _ => {}
         }
     }
@@ -169,6 +174,7 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::Update(node) => NodeProgram::Update(update::Program::compile(node)?),
         Node::Delete(node) => NodeProgram::Delete(delete::Program::compile(node)?),
         Node::Merge(node) => NodeProgram::Merge(merge::Program::compile(node)?),
+        Node::Measured(node) => NodeProgram::Measured(measured::Program::compile(node)?),
     })
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::JoinKind;
 use mote_types::Datum;
@@ -65,6 +66,7 @@ pub struct State {
     complete: bool,
     position: usize,
     memory: WorkMemory,
+    removed: u64,
 }
 
 impl State {
@@ -81,6 +83,7 @@ impl State {
             complete: false,
             position: 0,
             memory: WorkMemory::default(),
+            removed: 0,
         }
     }
 
@@ -191,6 +194,7 @@ impl Operator for State {
                     if let Some(condition) = &self.program.condition
                         && !condition.holds(&self.row, runtime)?
                     {
+                        self.removed += 1;
                         continue;
                     }
                     self.matched = true;
@@ -229,5 +233,9 @@ impl Operator for State {
         self.complete = false;
         self.position = 0;
         self.memory.clear();
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_join_filter += self.removed;
     }
 }

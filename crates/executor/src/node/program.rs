@@ -1,7 +1,8 @@
 //! A whole plan made executable.
 
 use mote_common::{SqlError, SqlResult};
-use mote_planner::plan::{Plan, PlanBody};
+use mote_planner::plan::measured::{Measurement, Measurements, nodes_of};
+use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::access::Command;
 use mote_types::Datum;
 
@@ -18,6 +19,8 @@ pub struct Program {
     pub visible_columns: usize,
     pub parameters: usize,
     exec_parameters: usize,
+    /// Of a measured plan: what its run begins to count with.
+    run: Option<Measurements>,
 }
 
 pub struct CteProgram {
@@ -36,6 +39,21 @@ impl Program {
         let PlanBody::Query(query) = &plan.body else {
             return Err(SqlError::internal("a utility statement has no program"));
         };
+        Self::of_query(plan, query)
+    }
+
+    /// Compiles the measured form of a plan (`mote_planner::plan::measured`).
+    pub fn compile_measured(plan: &Plan, measured: &QueryPlan, timed: bool) -> SqlResult<Program> {
+        let mut program = Self::of_query(plan, measured)?;
+        program.run = Some(Measurements {
+            nodes: vec![Measurement::default(); nodes_of(measured)],
+            triggers: Vec::new(),
+            timed,
+        });
+        Ok(program)
+    }
+
+    fn of_query(plan: &Plan, query: &QueryPlan) -> SqlResult<Program> {
         let mut root = compile_node(&query.root)?;
         root.count_affected_rows();
         let subplans = query
@@ -59,6 +77,7 @@ impl Program {
             visible_columns: query.visible_columns as usize,
             parameters: plan.parameters.len(),
             exec_parameters: query.exec_parameters as usize,
+            run: None,
         })
     }
 
@@ -76,6 +95,7 @@ impl Program {
             subplans: sub_plans.map(SubPlanState::new).collect(),
             ctes: ctes.map(CteState::new).collect(),
             work_tables: self.ctes.iter().map(|_| WorkTable::default()).collect(),
+            run: self.run.clone().map(Box::new),
             ..Values::default()
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node::Node;
 use mote_sql::expr::Expr;
 use mote_types::Datum;
@@ -70,5 +71,9 @@ impl Operator for State {
 
     fn reset(&mut self) {
         self.input.reset();
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        self.input.observe(observed);
     }
 }

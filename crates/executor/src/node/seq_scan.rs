@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_engine::{Table, TableScan};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::{MemberNumber, ScanId};
 use mote_sql::catalog::Relation;
@@ -43,6 +44,7 @@ pub struct State {
     filter: BoundFilter,
     row: Vec<Datum>,
     replaced: bool,
+    removed: u64,
 }
 
 impl State {
@@ -54,6 +56,7 @@ impl State {
             filter: BoundFilter::default(),
             row: Vec::new(),
             replaced: false,
+            removed: 0,
         }
     }
 }
@@ -86,12 +89,14 @@ impl Operator for State {
             };
             let view = table.view(version.layout(), version.bytes());
             if !self.filter.passes(&view) {
+                self.removed += 1;
                 continue;
             }
             self.program.columns.read(&version, &view, &mut self.row);
             if filter.holds(&self.filter, &self.row, runtime)? {
                 return Ok(true);
             }
+            self.removed += 1;
         }
     }
 
@@ -102,5 +107,9 @@ impl Operator for State {
     fn reset(&mut self) {
         self.scan = None;
         self.replaced = false;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_filter += self.removed;
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_common::work::{self, Bulk};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node::Node;
 use mote_sql::expr::{Expr, SortKey};
 use mote_types::Datum;
@@ -106,6 +107,8 @@ pub struct State {
     position: usize,
     sorted: bool,
     memory: WorkMemory,
+    /// Rows beyond the limit were let go.
+    cut: bool,
 }
 
 impl State {
@@ -118,6 +121,7 @@ impl State {
             position: 0,
             sorted: false,
             memory: WorkMemory::default(),
+            cut: false,
         }
     }
 
@@ -147,6 +151,7 @@ impl State {
             {
                 self.sort()?;
                 self.rows.truncate(limit);
+                self.cut = true;
                 self.memory.clear();
                 for row in &self.rows {
                     self.memory.charge_row(&row.values, runtime)?;
@@ -190,5 +195,10 @@ impl Operator for State {
         self.memory.clear();
         self.position = 0;
         self.sorted = false;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.memory_bytes = observed.memory_bytes.max(self.memory.bytes());
+        observed.cut |= self.cut;
     }
 }

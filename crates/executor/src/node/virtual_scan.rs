@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
+use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::ScanColumn;
 use mote_sql::catalog::Relation;
@@ -35,6 +36,7 @@ pub struct State {
     rows: Option<Vec<Vec<Datum>>>,
     position: usize,
     row: Vec<Datum>,
+    removed: u64,
 }
 
 impl State {
@@ -44,6 +46,7 @@ impl State {
             rows: None,
             position: 0,
             row: Vec::new(),
+            removed: 0,
         }
     }
 }
@@ -96,7 +99,7 @@ impl Operator for State {
             }
             self.position += 1;
             match &program.filter {
-                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                Some(filter) if !filter.holds(&self.row, runtime)? => self.removed += 1,
                 _ => return Ok(true),
             }
         }
@@ -109,5 +112,9 @@ impl Operator for State {
     /// Made again after a reset: the rows may depend on what the session did meanwhile.
     fn reset(&mut self) {
         self.rows = None;
+    }
+
+    fn observe(&self, observed: &mut Observed) {
+        observed.removed_by_filter += self.removed;
     }
 }

@@ -1,88 +1,219 @@
-//! EXPLAIN: the plan of a statement as rows of text, for the client and for the bodies of routines.
+//! EXPLAIN: the plan of a statement as rows, and with ANALYZE the plan that counts what it does, for the client and for the
+//! bodies of routines.
 //!
 //! CREATE TABLE AS and DECLARE CURSOR are explained by their query, EXECUTE by the plan of what was prepared.
-//! Leaves out: ANALYZE, BUFFERS and the formats other than text (0A000 by name).
+//! Leaves out: running a measured plan (those who run the statement), ANALYZE of CREATE TABLE AS and WAL (0A000 by name).
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlError, SqlResult};
-use mote_grammar::ast::{DefinitionOption, Explain, OptionValue, ParsedStatement, Statement};
-use mote_planner::plan::explain::{ExplainOptions, explain};
-use mote_planner::plan::{Plan, PlanBody};
-use mote_sql::ParameterNames;
+use mote_catalog::settings::SETTINGS;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_grammar::ast::{DefinitionOption, Explain, OptionValue, Statement};
+use mote_planner::plan::explain::{About, ExplainFormat, ExplainOptions, explain};
+use mote_planner::plan::measured::measured;
+use mote_planner::plan::{Plan, QueryPlan};
 use mote_types::Datum;
 
 use super::CachedPlan;
 use crate::context::SessionState;
-use mote_catalog::host::Host;
+use crate::node::Program;
 
-impl SessionState {
-    /// The rows of an EXPLAIN in a routine's body, whose names may stand for parameters.
-    pub fn explain_nested(
-        &mut self,
-        statement: &Explain,
-        text: &Arc<str>,
-        names: &Arc<dyn ParameterNames>,
-        host: &mut dyn Host,
-    ) -> SqlResult<Vec<Datum>> {
-        let options = read_options(&statement.options)?;
-        if matches!(statement.statement, Statement::Execute(_)) {
-            return Err(SqlError::unsupported("EXPLAIN EXECUTE in a function"));
-        }
-        let plan = self.plan_explained(&statement.statement, text, &[], Some(names), host)?;
-        self.lines_of(&plan.plan, &options)
-    }
+/// The form of a plan that counts what it does.
+pub struct MeasuredPlan {
+    pub query: QueryPlan,
+    pub program: Arc<Program>,
+}
 
-    pub fn plan_explained(
-        &mut self,
-        explained: &Statement,
-        text: &Arc<str>,
-        types: &[Oid],
-        names: Option<&Arc<dyn ParameterNames>>,
-        host: &mut dyn Host,
-    ) -> SqlResult<Arc<CachedPlan>> {
-        let query = match explained {
-            Statement::CreateTableAs(create) => &create.source,
-            Statement::DeclareCursor(declare) => &declare.query,
-            other => other,
-        };
-        let statement = ParsedStatement {
-            statement: query.clone(),
-            range: 0..text.len(),
-        };
-        self.plan(text, Some(&statement), types, names, host)
-    }
-
-    pub fn lines_of(&self, plan: &Plan, options: &ExplainOptions<'_>) -> SqlResult<Vec<Datum>> {
-        let PlanBody::Query(query) = &plan.body else {
-            return Err(SqlError::unsupported("EXPLAIN of this statement"));
-        };
-        // The plan tells of what the user may not read.
-        mote_catalog::privileges::check_plan(&self.catalog, plan)?;
-        let lines = explain(query, options).into_iter();
-        Ok(lines.map(|line| Datum::Text(line.into())).collect())
+impl MeasuredPlan {
+    pub fn of(plan: &CachedPlan, timed: bool) -> SqlResult<MeasuredPlan> {
+        let query = measured(plan.query()?, timed);
+        let program = Program::compile_measured(&plan.plan, &query, timed)?;
+        Ok(MeasuredPlan {
+            query,
+            program: Arc::new(program),
+        })
     }
 }
 
-pub fn read_options(options: &[DefinitionOption]) -> SqlResult<ExplainOptions<'static>> {
+/// The query whose plan stands for a statement.
+pub fn query_explained(explained: &Statement) -> &Statement {
+    match explained {
+        Statement::CreateTableAs(create) => &create.source,
+        Statement::DeclareCursor(declare) => &declare.query,
+        other => other,
+    }
+}
+
+/// EXPLAIN of what has no plan.
+#[cold]
+pub fn not_explained() -> SqlError {
+    SqlError::unsupported("EXPLAIN of this statement")
+}
+
+impl SessionState {
+    /// The rows of an EXPLAIN. `shown` is the plan, or its measured form.
+    pub fn explanation(
+        &self,
+        plan: &Plan,
+        shown: &QueryPlan,
+        options: &ExplainOptions,
+        mut about: About<'_>,
+    ) -> SqlResult<Vec<Datum>> {
+        // The plan tells of what the user may not read.
+        mote_catalog::privileges::check_plan(&self.catalog, plan)?;
+        if options.settings {
+            about.settings = self.settings_of_plans();
+        }
+        let rows = explain(shown, options, &about).into_iter();
+        Ok(rows.map(|row| Datum::Text(row.into())).collect())
+    }
+
+    /// What SETTINGS shows.
+    fn settings_of_plans(&self) -> Vec<(String, String)> {
+        let all = SETTINGS.iter().enumerate();
+        let changed = all.filter(|(index, setting)| {
+            let bears = PLAN_SETTINGS.contains(&setting.name) || setting.name.starts_with("enable_");
+            bears && self.settings.value(*index) != setting.default
+        });
+        let mut shown: Vec<(String, String)> = changed
+            .map(|(index, setting)| (setting.name.to_owned(), self.settings.value(index).to_owned()))
+            .collect();
+        shown.sort();
+        shown
+    }
+}
+
+/// Settings that PostgreSQL lets bear on a plan, beside all that begin with `enable_`.
+const PLAN_SETTINGS: [&str; 37] = [
+    "constraint_exclusion",
+    "cpu_index_tuple_cost",
+    "cpu_operator_cost",
+    "cpu_tuple_cost",
+    "cursor_tuple_fraction",
+    "effective_cache_size",
+    "effective_io_concurrency",
+    "force_parallel_mode",
+    "from_collapse_limit",
+    "geqo",
+    "geqo_effort",
+    "geqo_generations",
+    "geqo_pool_size",
+    "geqo_seed",
+    "geqo_selection_bias",
+    "geqo_threshold",
+    "hash_mem_multiplier",
+    "jit",
+    "jit_above_cost",
+    "jit_inline_above_cost",
+    "jit_optimize_above_cost",
+    "join_collapse_limit",
+    "maintenance_io_concurrency",
+    "max_parallel_workers",
+    "max_parallel_workers_per_gather",
+    "min_parallel_index_scan_size",
+    "min_parallel_table_scan_size",
+    "parallel_leader_participation",
+    "parallel_setup_cost",
+    "parallel_tuple_cost",
+    "plan_cache_mode",
+    "random_page_cost",
+    "recursive_worktable_factor",
+    "search_path",
+    "seq_page_cost",
+    "temp_buffers",
+    "work_mem",
+];
+
+/// Reads the options of an EXPLAIN that stands in `text`.
+pub fn read_options(statement: &Explain, text: &str) -> SqlResult<ExplainOptions> {
     let mut read = ExplainOptions::default();
-    for option in options {
-        let off = match &option.value {
-            Some(OptionValue::Boolean(on)) => !on,
-            Some(OptionValue::String(word)) => matches!(&**word, "off" | "false" | "0"),
-            _ => false,
-        };
-        let text_format = matches!(&option.value, Some(OptionValue::String(word)) if &**word == "text");
+    let (mut wal, mut timing, mut summary) = (false, None, None);
+    for option in &statement.options {
         match &*option.name {
-            "costs" => read.costs = !off,
-            "verbose" | "summary" | "settings" => {}
-            "format" if text_format => {}
-            _ if off => {}
+            "analyze" => read.analyze = flag(option)?,
+            "verbose" => read.verbose = flag(option)?,
+            "costs" => read.costs = flag(option)?,
+            "settings" => read.settings = flag(option)?,
+            "buffers" => read.buffers = flag(option)?,
+            "wal" => wal = flag(option)?,
+            "timing" => timing = Some(flag(option)?),
+            "summary" => summary = Some(flag(option)?),
+            "format" => read.format = format(option, text)?,
             other => {
-                let what = other.to_uppercase();
-                return Err(SqlError::unsupported(format_args!("EXPLAIN {what}")));
+                let message = format!("unrecognized EXPLAIN option \"{other}\"");
+                return Err(SqlError::new(state::SYNTAX_ERROR, message).at(option.location.position(text)));
             }
         }
     }
+    if wal && !read.analyze {
+        return Err(requires_analyze("WAL"));
+    }
+    read.timing = timing.unwrap_or(read.analyze);
+    if read.timing && !read.analyze {
+        return Err(requires_analyze("TIMING"));
+    }
+    read.summary = summary.unwrap_or(read.analyze);
+    if wal {
+        return Err(SqlError::unsupported("EXPLAIN WAL"));
+    }
+    if read.analyze
+        && let Statement::CreateTableAs(_) = statement.statement
+    {
+        return Err(SqlError::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
+    }
     Ok(read)
+}
+
+#[cold]
+fn requires_analyze(option: &str) -> SqlError {
+    let message = format!("EXPLAIN option {option} requires ANALYZE");
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+fn format(option: &DefinitionOption, text: &str) -> SqlResult<ExplainFormat> {
+    let word = match &option.value {
+        Some(OptionValue::String(word)) => word.to_string(),
+        Some(OptionValue::Boolean(value)) => value.to_string(),
+        Some(OptionValue::Integer(value)) => value.to_string(),
+        Some(OptionValue::Number(digits)) => digits.to_string(),
+        Some(_) => String::new(),
+        None => {
+            let message = "format requires a parameter";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+    };
+    format_named(&word).ok_or_else(|| {
+        let message = format!("unrecognized value for EXPLAIN option \"format\": \"{word}\"");
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message).at(option.location.position(text))
+    })
+}
+
+fn format_named(word: &str) -> Option<ExplainFormat> {
+    match word {
+        "text" => Some(ExplainFormat::Text),
+        "xml" => Some(ExplainFormat::Xml),
+        "json" => Some(ExplainFormat::Json),
+        "yaml" => Some(ExplainFormat::Yaml),
+        _ => None,
+    }
+}
+
+fn flag(option: &DefinitionOption) -> SqlResult<bool> {
+    let word = match &option.value {
+        None => return Ok(true),
+        Some(OptionValue::Boolean(value)) => return Ok(*value),
+        Some(OptionValue::Integer(0)) => return Ok(false),
+        Some(OptionValue::Integer(1)) => return Ok(true),
+        Some(OptionValue::String(word)) => word.to_ascii_lowercase(),
+        Some(_) => String::new(),
+    };
+    match word.as_str() {
+        "true" | "on" => Ok(true),
+        "false" | "off" => Ok(false),
+        _ => {
+            let message = format!("{} requires a Boolean value", option.name);
+            Err(SqlError::new(state::SYNTAX_ERROR, message))
+        }
+    }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{MayWait, Snapshot, Table, TableIndex, Transaction};
+use mote_planner::plan::measured::Measurements;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::{Datum, FormatSettings};
 
@@ -54,6 +55,8 @@ pub struct Values {
     pub affected: u64,
     /// What waits for the end of the statement; None until the first write that leaves something.
     pub after_events: Option<Box<dyn AfterWork>>,
+    /// What the nodes of a measured plan count; None for every other.
+    pub run: Option<Box<Measurements>>,
 }
 
 /// The queue of what writes leave to be done when their statement is through. What stands in it is known to those who

@@ -8,6 +8,7 @@
 //!  4. While `Values::recheck` is set, scans of the named relations yield the named row instead (EvalPlanQual).
 
 use mote_common::SqlResult;
+use mote_planner::plan::measured::Observed;
 use mote_types::Datum;
 
 use super::Runtime;
@@ -17,4 +18,6 @@ pub trait Operator: Send {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool>;
     fn row(&self) -> &[Datum];
     fn reset(&mut self);
+    /// Tells what it has counted since it was made, for EXPLAIN ANALYZE: asked of nodes of measured plans alone.
+    fn observe(&self, _observed: &mut Observed) {}
 }

@@ -34,6 +34,10 @@ impl WorkMemory {
             .hint("Increase work_mem, or make the statement process fewer rows at a time."))
     }
 
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     pub fn clear(&mut self) {
         self.0.clear();
     }

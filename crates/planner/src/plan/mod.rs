@@ -1,20 +1,21 @@
 //! Plans: immutable, shareable, free of session state. Read `node`, then this file; `walk` visits nodes without
-//! naming every form, `explain` and `deparse` show them. Their expressions are those of `mote_sql::expr`.
+//! naming every form, `explain` and `deparse` show them, `measured` makes those that count what they do. Their expressions are those of `mote_sql::expr`.
 //!
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
 
 pub mod deparse;
 pub mod explain;
+pub mod measured;
 pub mod node;
 pub mod walk;
 
 use std::sync::Arc;
 
 use mote_common::Oid;
-use mote_types::ColumnType;
+use mote_types::{ColumnType, oid};
 
-use mote_grammar::ast::{Statement, UnsupportedStatement};
+use mote_grammar::ast::{Explain, OptionValue, Statement, UnsupportedStatement};
 use mote_sql::access::{Command, Dependency, RelationAccess};
 use mote_sql::routine::Routine;
 use node::Node;
@@ -97,4 +98,19 @@ pub struct OutputColumn {
     /// The base table and attribute number if the column is one, else zero.
     pub table: Oid,
     pub attribute: i16,
+}
+
+/// The one column of an EXPLAIN. Its type is that of the last format asked for.
+pub fn explained_column(explain: &Explain) -> OutputColumn {
+    let formats = explain.options.iter().filter(|option| &*option.name == "format");
+    let ty = match formats.last().and_then(|option| option.value.as_ref()) {
+        Some(OptionValue::String(word)) if &**word == "json" => ColumnType::new(oid::JSON),
+        _ => ColumnType::TEXT,
+    };
+    OutputColumn {
+        name: "QUERY PLAN".to_owned(),
+        ty,
+        table: Oid::INVALID,
+        attribute: 0,
+    }
 }

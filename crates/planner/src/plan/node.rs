@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use mote_types::ColumnType;
 
+use super::measured::Measured;
+
 use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::partition::PartitionScheme;
@@ -120,6 +122,16 @@ pub enum Node {
     Update(Box<Update>),
     Delete(Box<Delete>),
     Merge(Box<Merge>),
+    /// Only in plans that `plan::measured` made.
+    Measured(Box<Measured>),
+}
+
+/// What the optimiser expects of a node, for EXPLAIN.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Expected {
+    pub rows: f64,
+    /// Of the node with all below it, in rows read.
+    pub cost: f64,
 }
 
 /// WITH queries and sub-plans that read the rows of a round of a recursive union, by their numbers in the plan: what they
@@ -152,11 +164,12 @@ pub struct SeqScan {
     pub scan: ScanId,
     pub member: MemberNumber,
     pub relation: Arc<Relation>,
-    /// What EXPLAIN adds to the name of one of a parent's tables.
+    /// What EXPLAIN adds to the name: what the statement calls the table, or one of a parent's tables.
     pub alias: Option<Box<str>>,
     pub columns: Vec<ScanColumn>,
     /// Over the scan's own columns.
     pub filter: Option<Expr>,
+    pub expected: Expected,
 }
 
 #[derive(Clone, Debug)]
@@ -164,7 +177,7 @@ pub struct IndexScan {
     pub scan: ScanId,
     pub member: MemberNumber,
     pub relation: Arc<Relation>,
-    /// What EXPLAIN adds to the name of one of a parent's tables.
+    /// What EXPLAIN adds to the name: what the statement calls the table, or one of a parent's tables.
     pub alias: Option<Box<str>>,
     /// Position in `relation.indexes`.
     pub index: u16,
@@ -188,6 +201,7 @@ pub struct IndexScan {
     /// Conditions of the index (equals and bounds) as an expression over the scan's own columns: re-checked by
     /// EvalPlanQual on the newest version. Columns needed for it are part of `columns`.
     pub recheck: Option<Expr>,
+    pub expected: Expected,
 }
 
 #[derive(Clone, Debug)]
@@ -256,6 +270,7 @@ pub struct NestedLoop {
     /// Number of columns of the right side, for null extension.
     pub right_width: u16,
     pub left_width: u16,
+    pub expected: Expected,
 }
 
 /// Builds on the right side.
@@ -270,6 +285,7 @@ pub struct HashJoin {
     pub condition: Option<Expr>,
     pub left_width: u16,
     pub right_width: u16,
+    pub expected: Expected,
 }
 
 /// Output row: group keys, then aggregate results, then the results of GROUPING().

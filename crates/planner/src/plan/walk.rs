@@ -49,6 +49,7 @@ impl Node {
             Node::Update(update) => visit(&update.input),
             Node::Delete(delete) => visit(&delete.input),
             Node::Merge(merge) => visit(&merge.input),
+            Node::Measured(measured) => visit(&measured.input),
         }
     }
 
@@ -94,6 +95,7 @@ impl Node {
             Node::Update(update) => visit(&mut update.input),
             Node::Delete(delete) => visit(&mut delete.input),
             Node::Merge(merge) => visit(&mut merge.input),
+            Node::Measured(measured) => visit(&mut measured.input),
         }
     }
 
@@ -101,7 +103,7 @@ impl Node {
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
             Node::Result { columns, filter } => columns.iter_mut().chain(filter).for_each(visit),
-            Node::Empty { .. } | Node::WorkTableScan { .. } => {}
+            Node::Empty { .. } | Node::WorkTableScan { .. } | Node::Measured(_) => {}
             Node::Append(append) => {
                 append.merge.iter_mut().for_each(|key| visit(&mut key.expr));
                 if let Some(pruning) = &mut append.pruning {

@@ -31,7 +31,7 @@ fn transaction_statements() {
          c_w_id) WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
         r#"
         Nested Loop
-          Join Filter: (w_id = c_w_id)
+          Join Filter: (bmsql_warehouse.w_id = bmsql_customer.c_w_id)
           ->  Index Scan using bmsql_customer_pkey on bmsql_customer
                 Index Cond: ((c_w_id = $1) AND (c_d_id = $2) AND (c_id = $3))
           ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse
@@ -87,9 +87,9 @@ fn transaction_statements() {
         Aggregate
           ->  Nested Loop
                 ->  HashAggregate
-                      Group Key: ol_i_id
+                      Group Key: bmsql_order_line.ol_i_id
                       ->  Nested Loop
-                            Join Filter: ((ol_w_id = d_w_id) AND (ol_d_id = d_id))
+                            Join Filter: ((bmsql_order_line.ol_w_id = bmsql_district.d_w_id) AND (bmsql_order_line.ol_d_id = bmsql_district.d_id))
                             ->  Index Scan using bmsql_district_pkey on bmsql_district
                                   Index Cond: ((d_w_id = $3) AND (d_id = $4))
                             ->  Index Scan using bmsql_order_line_pkey on bmsql_order_line
@@ -107,12 +107,12 @@ fn transaction_statements() {
         Index Scan using bmsql_oorder_pkey on bmsql_oorder
           Index Cond: ((o_w_id = $1) AND (o_d_id = $2) AND (o_id = (InitPlan 1)))
           Filter: (o_c_id = $3)
-          SubPlan 1
-          ->  Aggregate
-                ->  Limit
-                      ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
-                            Index Cond: ((o_w_id = $4) AND (o_d_id = $5))
-                            Filter: ((o_c_id = $6) AND (o_id IS NOT NULL))
+          InitPlan 1
+            ->  Aggregate
+                  ->  Limit
+                        ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
+                              Index Cond: ((o_w_id = $4) AND (o_d_id = $5))
+                              Filter: ((o_c_id = $6) AND (o_id IS NOT NULL))
         "#,
     );
     check(
@@ -142,11 +142,11 @@ fn transaction_statements() {
          w_ytd <> sum_d_ytd",
         r#"
         Nested Loop
-          Join Filter: (w_ytd <> sum(d_ytd))
+          Join Filter: (w.w_ytd <> sum(bmsql_district.d_ytd))
           ->  HashAggregate
-                Group Key: d_w_id
+                Group Key: bmsql_district.d_w_id
                 ->  Seq Scan on bmsql_district
-          ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse
+          ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse w
                 Index Cond: (w_id = $:0)
         "#,
     );
@@ -159,13 +159,12 @@ fn joins_and_conditions() {
          n.no_d_id = o.o_d_id AND n.no_o_id = o.o_id WHERE o_carrier_id IS NULL AND no_o_id IS NULL",
         r#"
         Aggregate
-          ->  Result
-                Filter: (no_o_id IS NULL)
-                ->  Nested Loop Left Join
-                      ->  Seq Scan on bmsql_oorder
-                            Filter: (o_carrier_id IS NULL)
-                      ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order
-                            Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
+          ->  Nested Loop Left Join
+                Filter: (n.no_o_id IS NULL)
+                ->  Seq Scan on bmsql_oorder o
+                      Filter: (o_carrier_id IS NULL)
+                ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order n
+                      Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
         "#,
     );
     check(
@@ -185,16 +184,15 @@ fn joins_and_conditions() {
          ol_d_id, count(*) AS cnt FROM bmsql_order_line GROUP BY ol_w_id, ol_d_id) ol ON ol_w_id = \
          o_w_id AND ol_d_id = o_d_id GROUP BY o_w_id, o_d_id, ol.cnt HAVING sum(o_ol_cnt) <> ol.cnt",
         r#"
-        Result
-          Filter: (sum(o_ol_cnt) <> count(*))
-          ->  HashAggregate
-                Group Key: o_w_id, o_d_id, count(*)
-                ->  Hash Left Join
-                      Hash Cond: ((o_w_id = ol_w_id) AND (o_d_id = ol_d_id))
-                      ->  Seq Scan on bmsql_oorder
-                      ->  HashAggregate
-                            Group Key: ol_w_id, ol_d_id
-                            ->  Seq Scan on bmsql_order_line
+        HashAggregate
+          Group Key: bmsql_oorder.o_w_id, bmsql_oorder.o_d_id, count(*)
+          Filter: (sum(bmsql_oorder.o_ol_cnt) <> count(*))
+          ->  Hash Left Join
+                Hash Cond: ((bmsql_oorder.o_w_id = bmsql_order_line.ol_w_id) AND (bmsql_oorder.o_d_id = bmsql_order_line.ol_d_id))
+                ->  Seq Scan on bmsql_oorder
+                ->  HashAggregate
+                      Group Key: bmsql_order_line.ol_w_id, bmsql_order_line.ol_d_id
+                      ->  Seq Scan on bmsql_order_line
         "#,
     );
     check(
@@ -203,11 +201,11 @@ fn joins_and_conditions() {
         r#"
         Seq Scan on bmsql_district
           SubPlan 1
-          ->  Aggregate
-                ->  Limit
-                      ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
-                            Index Cond: ((o_w_id = $:0) AND (o_d_id = $:1))
-                            Filter: (o_id IS NOT NULL)
+            ->  Aggregate
+                  ->  Limit
+                        ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
+                              Index Cond: ((o_w_id = $:0) AND (o_d_id = $:1))
+                              Filter: (o_id IS NOT NULL)
         "#,
     );
 }
@@ -246,22 +244,22 @@ fn clauses() {
         "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r WHERE n < 10) SELECT sum(n) FROM r",
         r#"
         Aggregate
-          ->  CTE Scan on r
           CTE r
-          ->  Recursive Union
-                ->  Result
-                ->  Result
-                      Filter: (column1 < 10)
-                      ->  WorkTable Scan on r
+            ->  Recursive Union
+                  ->  Result
+                  ->  Result
+                        Filter: (column1 < 10)
+                        ->  WorkTable Scan on r
+          ->  CTE Scan on r
         "#,
     );
     check(
         "SELECT a FROM t UNION SELECT x FROM u ORDER BY 1",
         r#"
         Sort
-          Sort Key: a
+          Sort Key: t.a
           ->  HashAggregate
-                Group Key: a
+                Group Key: t.a
                 ->  Append
                       ->  Seq Scan on t
                       ->  Seq Scan on u
@@ -282,7 +280,7 @@ fn clauses() {
         r#"
         Index Scan using t_pkey on t
           Index Cond: (a = 3)
-          Filter: (h)
+          Filter: h
         "#,
     );
     check(
@@ -339,11 +337,11 @@ fn clauses() {
         "WITH d AS (DELETE FROM u WHERE x = 1 RETURNING *) SELECT count(*) FROM d",
         r#"
         Aggregate
-          ->  CTE Scan on d
           CTE d
-          ->  Delete on u
-                ->  Index Scan using u_x on u
-                      Index Cond: (x = 1)
+            ->  Delete on u
+                  ->  Index Scan using u_x on u
+                        Index Cond: (x = 1)
+          ->  CTE Scan on d
         "#,
     );
     check(
@@ -351,12 +349,11 @@ fn clauses() {
         r#"
         Sort
           Sort Key: count(*) DESC
-          ->  Result
+          ->  HashAggregate
+                Group Key: b
                 Filter: (count(*) > 2)
-                ->  HashAggregate
-                      Group Key: b
-                      ->  Seq Scan on t
-                            Filter: (h)
+                ->  Seq Scan on t
+                      Filter: h
         "#,
     );
 }
@@ -386,10 +383,10 @@ fn correlated_values_are_no_index_keys() {
         Seq Scan on t
           Filter: (a = (SubPlan 1))
           SubPlan 1
-          ->  Aggregate
-                ->  Limit
-                      ->  Index Scan Backward using u_x on u
-                            Filter: ((y = $:0) AND (x IS NOT NULL))
+            ->  Aggregate
+                  ->  Limit
+                        ->  Index Scan Backward using u_x on u
+                              Filter: ((y = $:0) AND (x IS NOT NULL))
         "#,
     );
 }
@@ -404,9 +401,9 @@ fn targets_with_sub_queries_move() {
         Index Scan using t_pkey on t
           Index Cond: (a = 5)
           SubPlan 1
-          ->  Aggregate
-                ->  Index Scan using bmsql_district_pkey on bmsql_district
-                      Index Cond: (d_w_id = $:0)
+            ->  Aggregate
+                  ->  Index Scan using bmsql_district_pkey on bmsql_district
+                        Index Cond: (d_w_id = $:0)
         "#,
     );
 }

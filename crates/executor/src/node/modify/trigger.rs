@@ -497,6 +497,20 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn run(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Vec<Datum>>> {
+        if runtime.values.run.is_none() {
+            return self.call_function(runtime);
+        }
+        let begun_ns = runtime.session().clock.monotonic_ns();
+        let returned = self.call_function(runtime);
+        let passed_ns = runtime.session().clock.monotonic_ns().saturating_sub(begun_ns);
+        if let Some(run) = &mut runtime.values.run {
+            let constraint = self.trigger.constraint.is_some();
+            run.note_trigger(&self.trigger.name, constraint, &self.relation.name, passed_ns);
+        }
+        returned
+    }
+
+    fn call_function(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Vec<Datum>>> {
         let trigger = self.trigger;
         let function = runtime.session().catalog.routine(trigger.function);
         let function = function.ok_or_else(|| {

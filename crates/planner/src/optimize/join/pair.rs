@@ -8,7 +8,7 @@ use super::{Method, Side, joined_items, keeps_left_only};
 use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, selectivity};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
-use crate::plan::node::{HashJoin, JoinKind, NestedLoop, Node};
+use crate::plan::node::{Expected, HashJoin, JoinKind, NestedLoop, Node};
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::Expr;
 
@@ -219,6 +219,7 @@ impl Planner<'_> {
             condition,
             right_width,
             left_width,
+            expected: Expected { rows, cost },
         };
         Ok(Joined {
             node: Node::NestedLoop(Box::new(join)),
@@ -265,6 +266,7 @@ impl Planner<'_> {
             condition,
             left_width,
             right_width,
+            expected: Expected { rows, cost },
         };
         Ok(Joined {
             node: Node::HashJoin(Box::new(join)),

@@ -10,7 +10,7 @@ use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{
-    AnyOf, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
+    AnyOf, Expected, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
     VirtualScan,
 };
 use mote_sql::bind::query::{
@@ -347,12 +347,14 @@ impl Planner<'_> {
             }
         }
         let layout = self.scan_layout(item, self.marks);
+        let called = &self.items[item as usize].alias;
+        let alias = (**called != *relation.name).then(|| called.as_ref().into());
         let source = ScanSource {
             item,
             member: MemberNumber::default(),
             relation,
             columns: own_columns(&layout),
-            alias: None,
+            alias,
         };
         let (rows, cost, ordered) = (access.rows, access.cost, access.ordered);
         let node = self.scan_node(source, access, conditions, &layout)?;
@@ -391,6 +393,10 @@ impl Planner<'_> {
             }
         }
         let filter = self.conjunction(rest, layout)?;
+        let expected = Expected {
+            rows: access.rows,
+            cost: access.cost,
+        };
         let Some(index) = access.index else {
             return Ok(Node::SeqScan(Box::new(SeqScan {
                 scan: ScanId(item),
@@ -399,6 +405,7 @@ impl Planner<'_> {
                 alias,
                 columns,
                 filter,
+                expected,
             })));
         };
         let recheck = self.conjunction(decided, layout)?;
@@ -417,6 +424,7 @@ impl Planner<'_> {
             filter,
             single_row: access.single_row,
             recheck,
+            expected,
         };
         self.resolve_keys(&mut scan)?;
         Ok(Node::IndexScan(Box::new(scan)))

@@ -1,0 +1,179 @@
+//! What a node is called: a line in the text form, and the same in pieces for the others.
+
+use mote_sql::catalog::Relation;
+use mote_sql::clause::SetOperationKind;
+use mote_sql::expr::Expr;
+
+use crate::plan::node::*;
+
+use super::describe::{Describer, named, scanned};
+use super::names::called;
+use super::shown::Value;
+
+type Attributes = Vec<(&'static str, Value)>;
+
+pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attributes) {
+    let verbose = describer.verbose;
+    match node {
+        Node::SeqScan(scan) => {
+            let line = format!("Seq Scan on {}", scanned(&scan.relation, &scan.alias, verbose));
+            let mut attributes = kind("Seq Scan");
+            relation(&mut attributes, &scan.relation, &scan.alias, verbose);
+            (line, attributes)
+        }
+        Node::VirtualScan(scan) => {
+            let mut attributes = kind("Seq Scan");
+            relation(&mut attributes, &scan.relation, &None, verbose);
+            (
+                format!("Seq Scan on {}", named(&scan.relation, verbose)),
+                attributes,
+            )
+        }
+        Node::IndexScan(scan) => index_scan(scan, verbose),
+        Node::FunctionScan(scan) => {
+            let name = match scan.calls.first() {
+                Some(Expr::Call { function, .. }) => Some(function.signature().name.to_owned()),
+                Some(Expr::Routine(call)) => Some(call.routine.name.clone()),
+                _ => None,
+            };
+            named_scan("Function Scan", "Function Name", name)
+        }
+        Node::CteScan { cte, .. } => {
+            let name = describer.plan.ctes[*cte as usize].name.clone();
+            named_scan("CTE Scan", "CTE Name", Some(name))
+        }
+        Node::WorkTableScan { cte } => {
+            let name = describer.plan.ctes[*cte as usize].name.clone();
+            named_scan("WorkTable Scan", "CTE Name", Some(name))
+        }
+        Node::Values { .. } => {
+            let mut attributes = kind("Values Scan");
+            attributes.push(("Alias", text("*VALUES*")));
+            ("Values Scan on \"*VALUES*\"".to_owned(), attributes)
+        }
+        Node::NestedLoop(join) => {
+            let line = format!("Nested Loop{}", join_suffix(join.kind));
+            (line, join_attributes("Nested Loop", join.kind))
+        }
+        Node::HashJoin(join) => {
+            let line = match join.kind {
+                JoinKind::Inner => "Hash Join".to_owned(),
+                kind => format!("Hash{}", join_suffix(kind)),
+            };
+            (line, join_attributes("Hash Join", join.kind))
+        }
+        Node::Aggregate(aggregate) if aggregate.group_by.is_empty() => {
+            ("Aggregate".to_owned(), strategy("Aggregate", "Plain"))
+        }
+        Node::Aggregate(_) | Node::Distinct { on: None, .. } => {
+            ("HashAggregate".to_owned(), strategy("Aggregate", "Hashed"))
+        }
+        Node::SetOperation { kind, all, .. } => {
+            let word = match kind {
+                SetOperationKind::Union => "Union",
+                SetOperationKind::Intersect => "Intersect",
+                SetOperationKind::Except => "Except",
+            };
+            let command = format!("{word}{}", if *all { " All" } else { "" });
+            let mut attributes = strategy("SetOp", "Hashed");
+            attributes.push(("Command", text(&command)));
+            (format!("HashSetOp {command}"), attributes)
+        }
+        Node::Insert(insert) => modify("Insert", &insert.relation, verbose),
+        Node::Update(update) => modify("Update", &update.relation, verbose),
+        Node::Delete(delete) => modify("Delete", &delete.relation, verbose),
+        Node::Merge(merge) => modify("Merge", &merge.relation, verbose),
+        Node::Result { .. } | Node::Empty { .. } | Node::Filter { .. } => plain("Result"),
+        Node::Project { .. } => plain("Project"),
+        Node::ProjectSet { .. } => plain("ProjectSet"),
+        Node::Sort { .. } => plain("Sort"),
+        Node::Limit { .. } => plain("Limit"),
+        Node::Distinct { .. } => plain("Unique"),
+        Node::Window(_) => plain("WindowAgg"),
+        Node::Append(append) if append.merge.is_empty() => plain("Append"),
+        Node::Append(_) => plain("Merge Append"),
+        Node::RecursiveUnion { .. } => plain("Recursive Union"),
+        Node::LockRows { .. } => plain("LockRows"),
+        Node::Measured(measured) => title(describer, &measured.input),
+    }
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+fn kind(name: &str) -> Attributes {
+    vec![("Node Type", text(name))]
+}
+
+fn plain(name: &str) -> (String, Attributes) {
+    (name.to_owned(), kind(name))
+}
+
+fn strategy(name: &str, strategy: &str) -> Attributes {
+    let mut attributes = kind(name);
+    attributes.push(("Strategy", text(strategy)));
+    if name == "Aggregate" {
+        attributes.push(("Partial Mode", text("Simple")));
+    }
+    attributes
+}
+
+fn relation(attributes: &mut Attributes, relation: &Relation, alias: &Option<Box<str>>, verbose: bool) {
+    attributes.push(("Relation Name", text(&relation.name)));
+    if verbose {
+        attributes.push(("Schema", text(&relation.schema)));
+    }
+    attributes.push(("Alias", text(called(relation, alias))));
+}
+
+fn index_scan(scan: &IndexScan, verbose: bool) -> (String, Attributes) {
+    let index = &scan.relation.indexes[scan.index as usize].name;
+    let table = scanned(&scan.relation, &scan.alias, verbose);
+    let backward = if scan.backward { " Backward" } else { "" };
+    let line = format!("Index Scan{backward} using {index} on {table}");
+    let mut attributes = kind("Index Scan");
+    let direction = if scan.backward { "Backward" } else { "Forward" };
+    attributes.push(("Scan Direction", text(direction)));
+    attributes.push(("Index Name", text(index)));
+    relation(&mut attributes, &scan.relation, &scan.alias, verbose);
+    (line, attributes)
+}
+
+fn named_scan(name: &str, what: &'static str, of: Option<String>) -> (String, Attributes) {
+    let mut attributes = kind(name);
+    let Some(of) = of else {
+        return (name.to_owned(), attributes);
+    };
+    attributes.push((what, text(&of)));
+    attributes.push(("Alias", text(&of)));
+    (format!("{name} on {of}"), attributes)
+}
+
+fn join_suffix(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "",
+        JoinKind::Left => " Left Join",
+        JoinKind::Right => " Right Join",
+        JoinKind::Full => " Full Join",
+        JoinKind::Semi => " Semi Join",
+        JoinKind::Anti => " Anti Join",
+    }
+}
+
+fn join_attributes(name: &str, join: JoinKind) -> Attributes {
+    let mut attributes = kind(name);
+    let word = match join {
+        JoinKind::Inner => "Inner",
+        other => join_suffix(other).trim_end_matches(" Join").trim_start(),
+    };
+    attributes.push(("Join Type", text(word)));
+    attributes
+}
+
+fn modify(word: &str, target: &Relation, verbose: bool) -> (String, Attributes) {
+    let mut attributes = kind("ModifyTable");
+    attributes.push(("Operation", text(word)));
+    relation(&mut attributes, target, &None, verbose);
+    (format!("{word} on {}", named(target, verbose)), attributes)
+}
