@@ -27,12 +27,14 @@ mod form;
 mod mysql;
 #[cfg(feature = "odbc")]
 mod odbc;
+mod reply;
 pub mod session;
 pub mod admin;
 
 pub use admin::Admin;
 pub use error::{DriverError, DriverResult};
 pub use fiber::{FiberLoop, Wait};
-pub use session::{Reply, Session};
+pub use reply::{Answers, Reply};
+pub use session::Session;
 pub use statement::{Definition, Format, Param, StatementId, StatementSet};
 pub use url::{System, Target};

@@ -9,8 +9,7 @@
 
 use serde::Serialize;
 
-use crate::driver::session::Reply;
-use crate::driver::{Admin, DriverError, DriverResult, Session, Wait, wire};
+use crate::driver::{Admin, DriverError, DriverResult, Reply, Session, Wait, wire};
 
 pub const TABLE: &str = "bench_decision";
 

@@ -9,7 +9,7 @@ use super::delivery::Delivered;
 use super::new_order::{self, ItemFacts, OrderProgress, PricedLines};
 use super::payment::{prepend_payment, queue_customer_update};
 use super::{Client, Outcome, Stamp, middle};
-use crate::driver::session::Answers;
+use crate::driver::Answers;
 use crate::driver::{DriverError, DriverResult, Reply};
 use crate::workload::tpcc::input::{
     CustomerKey, DeliveryInput, Input, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput,
