@@ -354,7 +354,11 @@ impl Engine {
                     let tail = Some(engine.log.tail());
                     drop(engine);
                     let idle = examined == 0 && tail == seen;
-                    pause = if idle { (pause * 2).min(COLLECT_PAUSE_IDLE_MAX) } else { COLLECT_PAUSE };
+                    pause = if idle {
+                        (pause * 2).min(COLLECT_PAUSE_IDLE_MAX)
+                    } else {
+                        COLLECT_PAUSE
+                    };
                     seen = tail;
                     if examined < COLLECT_ROWS {
                         std::thread::park_timeout(pause);
