@@ -525,7 +525,9 @@ impl Catalog {
             .get(&relation.schema_oid)
             .map(|s| s.object.name.clone())
             .unwrap_or_default();
-        relation.row_estimate = rows(relation.table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS);
+        relation
+            .rows
+            .note(rows(relation.table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS));
         relation.children = self.children_of(oid);
         relation.referenced_by = self.references_to(oid);
         super::partitions::describe(self, &stored, &mut relation)?;

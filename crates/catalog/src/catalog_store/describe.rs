@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
-    Inheritance, ReferentialAction, Relation, RelationKind,
+    Inheritance, ReferentialAction, Relation, RelationKind, RowCount,
 };
 use mote_sql::expr::Expr;
 use mote_types::ColumnType;
@@ -96,7 +96,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
         triggers: super::triggers::described(stored),
         foreign_key_firing: super::triggers::firing(stored.foreign_key_firing.unwrap_or('O')),
         view_query: stored.view_query.clone(),
-        row_estimate: UNKNOWN_ROWS,
+        rows: RowCount::new(UNKNOWN_ROWS),
         temporary: stored.temporary,
         acl: stored.acl.iter().map(Into::into).collect(),
         comment: stored.comment.clone(),

@@ -11,13 +11,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::transition::TransitionNames;
-use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult};
+use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::Routine;
 use mote_types::catalog::user::{Entered, UserType, without};
 
 use super::catalog::{Catalog, RelationEntry};
+use super::describe::UNKNOWN_ROWS;
 use super::identity::Identity;
 use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
@@ -590,6 +591,17 @@ impl ObjectNames for SessionCatalog {
 }
 
 impl CatalogView for SessionCatalog {
+    fn note_rows(&self, relation: &Relation) {
+        if relation.table == TableId(0) {
+            return;
+        }
+        let table = self.engine.table(relation.table);
+        if let Some(count) = table.map(|table| table.row_count_estimate() as f64) {
+            // What is empty now is planned for rows to come.
+            relation.rows.note(if count > 0.0 { count } else { UNKNOWN_ROWS });
+        }
+    }
+
     fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>> {
         if let Some(table) = self.transition_tables.named(schema, name) {
             return Some(table);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_sql::catalog::{Relation, RelationKind};
+use mote_sql::catalog::{Relation, RelationKind, RowCount};
 use mote_types::Datum;
 
 /// Names of transition tables that a session can have met.
@@ -63,7 +63,7 @@ impl TransitionNames {
             partitioning: None,
             partition_levels: Vec::new(),
             partition_bound: None,
-            row_estimate: rows.len() as f64,
+            rows: RowCount::new(rows.len() as f64),
             ..relation.clone()
         };
         Ok(TransitionTable {

@@ -11,7 +11,7 @@ mod system_views;
 mod tables;
 
 use mote_common::{Oid, SqlResult, TableId};
-use mote_sql::catalog::{Column, Inheritance, Relation, RelationKind};
+use mote_sql::catalog::{Column, Inheritance, Relation, RelationKind, RowCount};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
 use super::builtin::BOOTSTRAP_ROLE;
@@ -90,7 +90,7 @@ impl Definition {
             triggers: Vec::new(),
             foreign_key_firing: mote_sql::catalog::trigger::TriggerFiring::Origin,
             view_query: None,
-            row_estimate: 100.0,
+            rows: RowCount::new(100.0),
             temporary: false,
             acl: Vec::new(),
             comment: None,

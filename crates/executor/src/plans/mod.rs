@@ -12,12 +12,14 @@ mod plan_cache;
 pub mod planning;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
+use mote_sql::catalog::Relation;
 use mote_types::ColumnType;
 
 use crate::node::Program;
@@ -33,12 +35,39 @@ pub struct CachedPlan {
     /// Those that parameters decide about.
     pub partition_locks: Option<PartitionLocks>,
     /// The catalog's generation when the plan was last known to be current.
-    pub generation: std::sync::atomic::AtomicU64,
+    pub generation: AtomicU64,
+    /// The tables that it reads, with the rows they had when it was made.
+    pub planned_rows: Box<[(Arc<Relation>, f64)]>,
+    /// When they were last counted, microseconds since 2000-01-01 UTC.
+    pub counted_us: AtomicI64,
     /// It reads pg_prepared_statements or pg_cursors.
     pub reads_objects: bool,
 }
 
+/// Of a plan whose tables have grown or shrunk so far since that another may be better: no catalog has it.
+const OUTGROWN: u64 = u64::MAX;
+/// A table's rows may become so many times more, or fewer, before its plans are made anew.
+const BAND_FACTOR: f64 = 10.0;
+/// Below this all tables are small.
+const BAND_ROWS_MIN: f64 = 1000.0;
+
 impl CachedPlan {
+    /// Notes whether the tables' rows are what the plan was made for.
+    pub fn compare_rows(&self) {
+        let left = |(relation, planned): &(Arc<Relation>, f64)| {
+            let (planned, now) = (planned.max(BAND_ROWS_MIN), relation.rows.get().max(BAND_ROWS_MIN));
+            now > planned * BAND_FACTOR || now * BAND_FACTOR < planned
+        };
+        if self.planned_rows.iter().any(left) {
+            // Relaxed: whoever still sees the old value runs the plan once more.
+            self.generation.store(OUTGROWN, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_outgrown(&self) -> bool {
+        self.generation.load(Ordering::Relaxed) == OUTGROWN
+    }
+
     /// The query that a portal with a query's plan runs.
     #[inline]
     pub fn query(&self) -> SqlResult<&QueryPlan> {

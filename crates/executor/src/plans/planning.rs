@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
@@ -45,6 +45,9 @@ mote_common::per_thread! {
 pub fn discard_cached_plans() {
     CACHES.with(|caches| caches.borrow_mut().clear());
 }
+
+/// How long a plan goes on without a look at its tables' rows.
+const ROWS_COUNTED_EVERY_US: i64 = 1_000_000;
 
 impl SessionState {
     pub fn is_type(&self, ty: Oid) -> bool {
@@ -190,8 +193,20 @@ impl SessionState {
             .collect();
         let generation = AtomicU64::new(generation);
         let reads_objects = mote_catalog::views::shows_session_objects(&plan);
+        let tables = plan
+            .relations
+            .iter()
+            .filter_map(|access| self.catalog.relation(access.relation));
+        let planned_rows = tables
+            .filter(|relation| relation.table != TableId(0))
+            .map(|relation| {
+                let rows = relation.rows.get();
+                (relation, rows)
+            });
         Ok(Arc::new(CachedPlan {
             reads_objects,
+            planned_rows: planned_rows.collect(),
+            counted_us: AtomicI64::new(self.statement_start_us),
             plan: Arc::new(plan),
             program,
             locks,
@@ -203,6 +218,7 @@ impl SessionState {
     /// The statement's plan, made again if the catalog moved under it.
     pub fn validate(&mut self, prepared: &Arc<Prepared>, host: &mut dyn Host) -> SqlResult<Arc<CachedPlan>> {
         let cached = prepared.current();
+        self.count_rows(&cached);
         if self.is_up_to_date(prepared, &cached) {
             return Ok(cached);
         }
@@ -210,7 +226,7 @@ impl SessionState {
         let generation = self.catalog.generation();
         let same_settings =
             prepared.user == self.identity().user_oid && prepared.plan_key == self.settings.plan_key();
-        if same_settings && self.dependencies_hold(&cached.plan) {
+        if same_settings && !cached.is_outgrown() && self.dependencies_hold(&cached.plan) {
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
             }
@@ -246,6 +262,21 @@ impl SessionState {
             *prepared.plan.lock() = fresh.clone();
         }
         Ok(fresh)
+    }
+
+    /// Counts the rows of a plan's tables, now and then: a plan that is used for long is made anew when they have left the
+    /// band that it was made for.
+    #[inline]
+    fn count_rows(&self, plan: &CachedPlan) {
+        // Relaxed: two sessions may count at once.
+        let counted_us = plan.counted_us.load(Ordering::Relaxed);
+        if self.statement_start_us - counted_us > ROWS_COUNTED_EVERY_US {
+            plan.counted_us.store(self.statement_start_us, Ordering::Relaxed);
+            plan.planned_rows
+                .iter()
+                .for_each(|(relation, _)| self.catalog.note_rows(relation));
+            plan.compare_rows();
+        }
     }
 
     /// The same statement with a newer plan, for one session alone.

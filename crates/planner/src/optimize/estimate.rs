@@ -21,7 +21,7 @@ pub const HASH_BUILD_COST: f64 = 2.0;
 pub const HASH_PROBE_COST: f64 = 1.2;
 
 pub fn table_rows(relation: &Relation) -> f64 {
-    relation.row_estimate.max(ROWS_MIN)
+    relation.rows.get().max(ROWS_MIN)
 }
 
 /// Distinct values of a column of a base relation.

@@ -24,7 +24,7 @@ use mote_types::{ColumnType, oid};
 
 use crate::access::{Dependency, RelationAccess, RelationLock};
 use crate::catalog::inheritance::Expansion;
-use crate::catalog::{CatalogView, Relation};
+use crate::catalog::{CatalogView, Relation, RowCount};
 use crate::expr::ConstantFolder;
 use crate::expr::Expr;
 use crate::routine::Routine;
@@ -290,6 +290,7 @@ impl<'a> Binder<'a> {
         lock: RelationLock,
     ) -> SqlResult<u16> {
         if only || relation.children.is_empty() {
+            self.catalog.note_rows(relation);
             return self.add_item(alias, ItemKind::Relation(Arc::clone(relation)), columns);
         }
         let catalog = self.catalog;
@@ -297,11 +298,15 @@ impl<'a> Binder<'a> {
         let expansion = Expansion::of(relation, catalog, &mut |table| self.access(table, lock, 0))?;
         // What the parent's item is guessed to hold is what all of them hold.
         let mut seen = Relation::clone(relation);
-        seen.row_estimate = expansion
-            .members
-            .iter()
-            .map(|member| member.relation.row_estimate)
-            .sum();
+        let members = expansion.members.iter();
+        seen.rows = RowCount::new(
+            members
+                .map(|member| {
+                    catalog.note_rows(&member.relation);
+                    member.relation.rows.get()
+                })
+                .sum(),
+        );
         let item = self.add_item(alias, ItemKind::Relation(Arc::new(seen)), columns)?;
         self.items[item as usize].expansion = Some(Arc::new(expansion));
         Ok(item)

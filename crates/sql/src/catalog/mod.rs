@@ -7,6 +7,7 @@
 //! `version`. The layer above (exec) owns the store and hands in a view; nothing here does I/O or sees a row.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::{IndexId, Oid, TableId};
 use mote_types::catalog::user::{UserType, composite_oid, is_composite, is_user_type, number_of};
@@ -72,8 +73,8 @@ pub struct Relation {
     pub triggers: Vec<Arc<trigger::Trigger>>,
     /// When foreign keys are looked after, at this end of them: PostgreSQL has triggers for it.
     pub foreign_key_firing: trigger::TriggerFiring,
-    /// Estimated rows when the description was made: from the engine's counters. The planner's only statistic.
-    pub row_estimate: f64,
+    /// The planner's only statistic.
+    pub rows: RowCount,
     pub temporary: bool,
     pub acl: Vec<AclItem>,
     pub comment: Option<String>,
@@ -81,6 +82,33 @@ pub struct Relation {
     pub options: Vec<String>,
     /// Grows with every change of this object; cached plans compare it.
     pub version: u64,
+}
+
+/// How many rows a relation had when somebody last looked: statements that are planned look anew
+/// ([`CatalogView::note_rows`]). All who hold the description share it.
+#[derive(Debug)]
+pub struct RowCount(AtomicU64);
+
+impl RowCount {
+    pub fn new(rows: f64) -> RowCount {
+        RowCount(AtomicU64::new(rows.to_bits()))
+    }
+
+    // Relaxed: a guess that nothing else depends on.
+
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    pub fn note(&self, rows: f64) {
+        self.0.store(rows.to_bits(), Ordering::Relaxed);
+    }
+}
+
+impl Clone for RowCount {
+    fn clone(&self) -> RowCount {
+        RowCount::new(self.get())
+    }
 }
 
 impl Relation {
@@ -237,7 +265,7 @@ impl Relation {
             view_query: None,
             triggers: Vec::new(),
             foreign_key_firing: trigger::TriggerFiring::Origin,
-            row_estimate: 0.0,
+            rows: RowCount::new(0.0),
             temporary: false,
             acl: Vec::new(),
             comment: None,
@@ -348,6 +376,8 @@ pub trait CatalogView {
     /// Unqualified names go through the search path.
     fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>>;
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>>;
+    /// A statement over the relation is about to be planned: renews what is known of its rows.
+    fn note_rows(&self, _relation: &Relation) {}
     /// The relation that owns the index of this name or oid.
     fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>>;
     /// The functions and procedures of users with this name: of one schema, or along the search path, those of earlier

@@ -1,6 +1,49 @@
-//! Plans that EXPLAIN ANALYZE runs.
+//! Plans that stay, and those that EXPLAIN ANALYZE runs.
 
 use super::{database_and_clock, session, shown};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn a_prepared_plan_follows_the_rows_of_its_tables() {
+    let (database, clock) = database_and_clock();
+    let mut session = session(&database);
+    for text in [
+        "create table steady (id int primary key, g int)",
+        "create table growing (id int primary key, g int)",
+        "insert into steady select i, i from generate_series(1, 3000) i",
+        "insert into growing select i, i from generate_series(1, 10) i",
+        "prepare joined as select count(*) from steady, growing where steady.g = growing.g",
+    ] {
+        session
+            .query(text)
+            .unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    }
+    // The hash table is made of the smaller table, which stands last.
+    let mut builds_on_growing = || {
+        let plan = shown(&mut session, "explain (costs off) execute joined");
+        let at = |table: &str| plan.find(table).unwrap_or_else(|| panic!("{plan}"));
+        at("on growing") > at("on steady")
+    };
+    assert!(builds_on_growing());
+    let mut other = super::session(&database);
+    other
+        .query("insert into growing select i, i from generate_series(11, 15000) i")
+        .expect("rows go in");
+    clock.advance_ns(2 * SECOND_NS);
+    assert!(!builds_on_growing(), "growing is the larger one by now");
+    assert_eq!(shown(&mut session, "execute joined"), "3000");
+    // Within the band the plan stays, although another would be cheaper.
+    other
+        .query("delete from growing where id > 2500")
+        .expect("rows go");
+    clock.advance_ns(2 * SECOND_NS);
+    let mut stays = || {
+        let plan = shown(&mut session, "explain (costs off) execute joined");
+        plan.find("on growing") < plan.find("on steady")
+    };
+    assert!(stays());
+}
 
 #[test]
 fn a_measured_run_counts_what_its_nodes_did() {

@@ -394,7 +394,8 @@ impl Planner<'_> {
         }
         let filter = self.conjunction(rest, layout)?;
         let expected = Expected {
-            rows: access.rows,
+            // A small table is planned as if it had more rows.
+            rows: access.rows * (relation.rows.get() / table_rows(&relation)),
             cost: access.cost,
         };
         let Some(index) = access.index else {

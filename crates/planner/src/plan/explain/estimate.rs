@@ -59,7 +59,7 @@ fn guess(node: &Node, inputs: &[Estimate]) -> Estimate {
         // Shown as what it measures.
         Node::Measured(_) => first,
         Node::VirtualScan(scan) => {
-            let rows = scan.relation.row_estimate.max(1.0);
+            let rows = scan.relation.rows.get().max(1.0);
             Estimate {
                 rows: filtered(rows, &scan.filter),
                 cost: rows,
