@@ -29,6 +29,7 @@ use mote_sql::catalog::Relation;
 use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
 
 mod append;
+mod disjunction;
 mod estimate;
 mod join;
 mod merge;

@@ -1,6 +1,6 @@
 //! Queries rewritten into flatter ones of the same meaning, before any path is chosen.
 //!
-//!  1. Constants fold, conjunctions flatten.
+//!  1. Constants fold, conjunctions flatten, what all arms of an OR share leaves it (`disjunction`).
 //!  2. Derived tables that only select, project and join move into their parent.
 //!  3. IN and EXISTS become joins (`sublink`), and row lists `(a, b) IN ((1, 2), ..)` joins with their distinct values.
 //!  4. Outer joins whose null-extended rows a condition rejects become inner joins.
@@ -10,11 +10,12 @@ use mote_common::SqlResult;
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
+use super::disjunction::{conjuncts_with_common, factor_joins};
+use mote_sql::bind::items_of;
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
     SelectBody, collect_subplans, visit_deep,
 };
-use mote_sql::bind::{conjuncts, items_of};
 use mote_sql::builtin::operator::{Comparison, comparison_of, exact_operator};
 use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
@@ -34,8 +35,9 @@ impl Planner<'_> {
     pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) -> SqlResult<()> {
         body.filter = std::mem::take(&mut body.filter)
             .into_iter()
-            .flat_map(conjuncts)
+            .flat_map(conjuncts_with_common)
             .collect();
+        body.from.iter_mut().for_each(factor_joins);
         if body.from.is_empty() {
             return Ok(());
         }
@@ -536,7 +538,7 @@ type RowList = (
 );
 
 /// Takes an OR of ANDs of equalities apart, if all arms compare the same columns with values of the same types.
-fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
+pub(super) fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
     let mut columns: Vec<Expr> = Vec::new();
     let mut functions = Vec::new();
     let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(arms.len());

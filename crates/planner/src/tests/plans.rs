@@ -407,3 +407,42 @@ fn targets_with_sub_queries_move() {
         "#,
     );
 }
+
+#[test]
+fn what_all_arms_of_an_or_demand_is_a_key() {
+    check(
+        "SELECT t.b FROM t, u WHERE (t.g = u.x AND t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.g = u.x)",
+        r#"
+        Hash Join
+          Hash Cond: (t.g = (u.x)::bigint)
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR (u.y = 'r'::text))
+          ->  Seq Scan on t
+          ->  Seq Scan on u
+        "#,
+    );
+    check(
+        "SELECT t.b FROM t JOIN u ON (t.g = u.x AND h) OR (t.g = u.x AND t.b = 'x')",
+        r#"
+        Hash Join
+          Hash Cond: ((u.x)::bigint = t.g)
+          ->  Seq Scan on u
+          ->  Seq Scan on t
+                Filter: (h OR (b = 'x'::text))
+        "#,
+    );
+    // An arm that demands nothing besides makes the others void; what is computed anew each time stays.
+    check(
+        "SELECT b FROM t WHERE g = 1 OR (g = 1 AND b = 'x')",
+        r#"
+        Index Scan using t_g on t
+          Index Cond: (g = 1)
+        "#,
+    );
+    check(
+        "SELECT b FROM t WHERE (random() < 0.5 AND b = 'x') OR (random() < 0.5 AND h)",
+        r#"
+        Seq Scan on t
+          Filter: (((random() < '0.5'::numeric::double precision) AND (b = 'x'::text)) OR ((random() < '0.5'::numeric::double precision) AND h))
+        "#,
+    );
+}

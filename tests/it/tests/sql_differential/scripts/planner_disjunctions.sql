@@ -1,0 +1,20 @@
+-- Conditions that all arms of an OR share: the rows are the same whatever the planner makes of them.
+create table p (k int primary key, brand text, size int);
+create table l (o int, k int, q int);
+insert into p select g, 'b' || (g % 5), g % 7 from generate_series(1, 40) g;
+insert into l select g, case when g % 9 = 0 then null else g % 50 end, g % 13 from generate_series(1, 200) g;
+insert into p values (100, null, null), (101, 'b1', null);
+insert into l values (300, 100, null), (301, 101, 3);
+select count(*), sum(q) from l, p where (p.k = l.k and brand = 'b1' and q < 5) or (p.k = l.k and brand = 'b2' and q > 3) or (p.k = l.k and size = 3);
+select count(*) from l join p on (p.k = l.k and brand = 'b1') or (p.k = l.k and size is null);
+select count(*), count(p.k) from l left join p on (p.k = l.k and brand = 'b1') or (q = 3 and p.k = l.k);
+select count(*), count(l.k) from l full join p on (p.k = l.k and brand = 'b1') or (p.k = l.k and brand = 'b2');
+select count(*) from p where (brand = 'b1') or (brand = 'b1' and size = 2);
+select count(*) from p where (brand = 'b1' and size > 100) or (brand = 'b1' and size is null);
+select count(*) from p where not ((brand = 'b1' and size = 1) or (brand = 'b1' and size = 2));
+select count(*) from p where ((brand = 'b1' and size = 1) or (brand = 'b1' and size = 2)) is null;
+select count(*) from p where (k = 1 and (size = 1 or brand = 'b1')) or (k = 1 and size = 3) or (false and k = 1);
+select count(*) from p where (k in (1, 2) and size = 1) or (k in (1, 2) and size = 2);
+select count(*) from l where (exists (select from p where p.k = l.k) and q = 1) or (exists (select from p where p.k = l.k) and q = 2);
+update p set size = 0 where (k = 1 and size = 1) or (k = 1 and brand = 'b1') returning k, size;
+with gone as (delete from l using p where (l.k = p.k and p.size = 0) or (p.k = l.k and p.brand = 'nosuch') returning l.o) select count(*) from gone;
