@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::range::without_range;
-use mote_types::catalog::user::{is_composite, is_row};
+use mote_types::catalog::user::{is_composite, is_row, knows_objects};
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
@@ -75,6 +75,7 @@ impl Binder<'_> {
         let expr = if depends_on_session(text, target.oid) {
             self.check_datetime(text, base, location)?;
             self.check_row(text, base, location)?;
+            self.check_object(text, base, location)?;
             Expr::Cast {
                 argument: Box::new(Expr::Constant(Datum::text(text), ColumnType::UNKNOWN)),
                 from: ColumnType::UNKNOWN,
@@ -121,6 +122,18 @@ impl Binder<'_> {
     fn check_row(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
         let element = ty.element().unwrap_or(ty);
         if !is_composite(element.oid) || self.holds_times(element.oid) {
+            return Ok(());
+        }
+        let read = mote_types::input_text(ty, text, &NEUTRAL);
+        read.map(|_| ())
+            .map_err(|error| error.at(self.position(location)))
+    }
+
+    /// The name of an object that there is not is refused where it stands.
+    fn check_object(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
+        let element = ty.element().unwrap_or(ty);
+        // Texts that the catalog keeps are also bound where no session is.
+        if !is_reg_type(element.oid) || !knows_objects() {
             return Ok(());
         }
         let read = mote_types::input_text(ty, text, &NEUTRAL);

@@ -233,6 +233,11 @@ pub(crate) fn write_label(ty: Oid, key: i64, out: &mut Vec<u8>) {
     }
 }
 
+/// Is there a session, whose catalog knows objects by name?
+pub fn knows_objects() -> bool {
+    current().is_some()
+}
+
 /// Reads the name of an object. Without a session nobody knows any.
 pub(crate) fn read_object(ty: Oid, text: &str) -> SqlResult<Oid> {
     match current() {

@@ -88,5 +88,6 @@ begin
   raise notice '%', r;
 end $$;
 
+set client_min_messages = warning;
 drop schema named cascade;
 drop role object_names_role;
