@@ -294,9 +294,9 @@ impl Database {
             }
             next += 1;
             let entry = catalog.roles.get(&Oid(current));
-            for &parent in entry.map_or(&[][..], |entry| &entry.object.member_of) {
-                if !belongs.contains(&parent) {
-                    belongs.push(parent);
+            for parent in entry.map_or(&[][..], |entry| &entry.object.member_of) {
+                if !belongs.contains(&parent.role) {
+                    belongs.push(parent.role);
                 }
             }
         }

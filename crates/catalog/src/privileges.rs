@@ -249,11 +249,28 @@ fn reached(session: &SessionCatalog, role: Oid, goes_on: impl Fn(&StoredRole) ->
         if !goes_on(&entry.object) {
             continue;
         }
-        for &parent in &entry.object.member_of {
-            if !roles.contains(&Oid(parent)) {
-                roles.push(Oid(parent));
+        for parent in &entry.object.member_of {
+            if !roles.contains(&Oid(parent.role)) {
+                roles.push(Oid(parent.role));
             }
         }
     }
     roles
+}
+
+/// Whether a role may make others members of another: it, or one that it belongs to, is a member with the admin option. No
+/// role has that on itself.
+pub fn administers(session: &SessionCatalog, role: Oid, other: Oid) -> bool {
+    if is_superuser(session, role) {
+        return true;
+    }
+    let catalog = session.current();
+    let has_option = |member: &Oid| {
+        let terms = catalog
+            .roles
+            .get(member)
+            .and_then(|entry| entry.object.membership_of(other.0));
+        terms.is_some_and(|terms| terms.admin)
+    };
+    role != other && reached(session, role, |_| true).iter().any(has_option)
 }

@@ -84,3 +84,25 @@ fn a_file_with_a_mistake_changes_nothing() {
     reload(&mut control, by_function);
     assert_eq!(one(&mut control, "show work_mem"), "9MB");
 }
+
+/// ALTER ROLE ALL: sessions of every role begin with it in every database, unless something nearer says otherwise.
+#[test]
+fn sessions_begin_with_what_is_set_for_all_roles() {
+    let server = TestServer::start("all_roles");
+    let mut admin = RawClient::connect(&server);
+    let begins_with = || one(&mut RawClient::connect(&server), "show work_mem");
+    let before = begins_with();
+    admin.query("alter role all set work_mem = '5MB'");
+    assert_eq!(begins_with(), "5MB");
+    let source = "select source from pg_settings where name = 'work_mem'";
+    assert_eq!(one(&mut RawClient::connect(&server), source), "global");
+    let database = server.database();
+    admin.query(&format!("alter database {database} set work_mem = '6MB'"));
+    assert_eq!(begins_with(), "6MB");
+    admin.query(&format!("alter database {database} reset work_mem"));
+    assert_eq!(begins_with(), "5MB");
+    let rows = "select setdatabase, setrole, setconfig from pg_db_role_setting";
+    assert_eq!(one(&mut admin, rows), "0|0|{work_mem=5MB}");
+    admin.query("alter role all reset all");
+    assert_eq!(begins_with(), before);
+}

@@ -12,6 +12,8 @@ use mote_sql::catalog::Relation;
 use mote_sql::routine::Routine;
 use mote_types::catalog::user::{UserType, number_of};
 
+use super::cluster_settings::{CLUSTER_SETTINGS, StoredClusterSettings};
+use super::default_acl::{DefaultAclKey, StoredDefaultAcl};
 use super::dependencies::Dependencies;
 use super::describe::{UNKNOWN_ROWS, bind_index_texts, describe_index, empty_description};
 use super::index_texts::Evaluation;
@@ -62,6 +64,9 @@ pub struct Catalog {
     pub roles: Map<Oid, Arc<Entry<StoredRole>>>,
     /// Few, so that names are looked for among all.
     pub extensions: Map<Oid, Arc<Entry<StoredExtension>>>,
+    pub default_acls: Map<Oid, Arc<Entry<StoredDefaultAcl>>>,
+    /// None: nothing is set for all roles.
+    cluster_settings: Option<Arc<Entry<StoredClusterSettings>>>,
     relations: Map<Oid, Arc<RelationEntry>>,
     routines: Map<Oid, Arc<RoutineEntry>>,
     types: Map<Oid, Arc<TypeEntry>>,
@@ -75,6 +80,7 @@ pub struct Catalog {
     type_names: Names,
     /// Name -> functions and procedures of that name in any schema, ascending.
     routine_names: Map<Arc<str>, Arc<[Oid]>>,
+    default_acl_keys: Map<DefaultAclKey, Oid>,
     /// Index -> its table.
     index_owners: Map<Oid, Oid>,
     /// Constraint or trigger -> its relation.
@@ -94,6 +100,8 @@ impl Catalog {
             schemas: Map::default(),
             roles: Map::default(),
             extensions: Map::default(),
+            default_acls: Map::default(),
+            cluster_settings: None,
             relations: Map::default(),
             routines: Map::default(),
             types: Map::default(),
@@ -103,6 +111,7 @@ impl Catalog {
             names: Names::default(),
             type_names: Names::default(),
             routine_names: Map::default(),
+            default_acl_keys: Map::default(),
             index_owners: Map::default(),
             part_owners: Map::default(),
             children: Pairs::default(),
@@ -180,6 +189,16 @@ impl Catalog {
         self.roles.get(&self.role_names.get(Oid::INVALID, name)?)
     }
 
+    /// What objects get that a role makes, where it was ever said.
+    pub fn default_acl(&self, key: &DefaultAclKey) -> Option<&Arc<Entry<StoredDefaultAcl>>> {
+        self.default_acls.get(self.default_acl_keys.get(key)?)
+    }
+
+    /// What ALTER ROLE ALL has set.
+    pub fn settings_of_all(&self) -> Option<&Entry<StoredClusterSettings>> {
+        self.cluster_settings.as_deref()
+    }
+
     // Who uses an object
 
     /// Relations, routines, types, schemas and databases that name the object by its OID: those that are in it, belong to
@@ -197,6 +216,11 @@ impl Catalog {
     pub fn routines_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<RoutineEntry>> {
         let users = self.users_of(oid);
         users.filter_map(|user| self.routines.get(&user))
+    }
+
+    pub fn default_acls_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<Entry<StoredDefaultAcl>>> {
+        let users = self.users_of(oid);
+        users.filter_map(|user| self.default_acls.get(&user))
     }
 
     pub fn types_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<TypeEntry>> {
@@ -240,6 +264,8 @@ impl Catalog {
             .or_else(|| self.roles.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.extensions.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.default_acls.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.settings_of_all().filter(|_| oid == CLUSTER_SETTINGS).map(of))
     }
 
     /// Objects that were looked at in this state and in those that it was made from.
@@ -270,6 +296,7 @@ impl Catalog {
             .chain(self.roles.keys())
             .chain(self.routines.keys())
             .chain(self.extensions.keys())
+            .chain(self.default_acls.keys())
             .map(|oid| oid.0);
         // A type's own number is in the lower bits of its OID.
         let types = self.types.values().flat_map(|ty| {
@@ -299,6 +326,13 @@ impl Catalog {
             }
             StoredObject::Extension(object) => {
                 self.extensions.insert(oid, Arc::new(Entry { object, row }));
+            }
+            StoredObject::DefaultAcl(object) => {
+                self.default_acl_keys.insert(object.key, oid);
+                self.default_acls.insert(oid, Arc::new(Entry { object, row }));
+            }
+            StoredObject::ClusterSettings(object) => {
+                self.cluster_settings = Some(Arc::new(Entry { object, row }));
             }
             StoredObject::Relation(stored) => self.put_relation(stored, row),
             StoredObject::Routine(stored) => self.put_routine(stored, row),
@@ -365,6 +399,8 @@ impl Catalog {
         self.forget(oid);
         self.databases.remove(&oid);
         self.extensions.remove(&oid);
+        self.default_acls.remove(&oid);
+        self.cluster_settings.take_if(|_| oid == CLUSTER_SETTINGS);
         self.schemas.remove(&oid);
         self.roles.remove(&oid);
         self.relations.remove(&oid);
@@ -395,6 +431,9 @@ impl Catalog {
             self.database_names.remove(Oid::INVALID, &old.object.name, oid);
         } else if let Some(old) = self.extensions.get(&oid).cloned() {
             self.dependencies.remove(&old.object);
+        } else if let Some(old) = self.default_acls.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+            self.default_acl_keys.remove(&old.object.key);
         }
     }
 

@@ -13,11 +13,14 @@
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod catalog;
+pub mod cluster_settings;
+pub mod default_acl;
 mod identity;
 pub mod index_texts;
 mod dependencies;
 mod describe;
 mod maps;
+pub mod membership;
 pub mod object;
 mod routine;
 pub mod partitions;

@@ -58,6 +58,8 @@ impl StoredObject {
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
+            StoredObject::DefaultAcl(object) => object,
+            StoredObject::ClusterSettings(object) => object,
         }
     }
 
@@ -70,12 +72,14 @@ impl StoredObject {
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
+            StoredObject::DefaultAcl(object) => object,
+            StoredObject::ClusterSettings(object) => object,
         }
     }
 }
 
 /// Owner and everybody that a privilege names.
-fn uses_roles(object: &dyn Object, each: &mut dyn FnMut(Oid)) {
+pub(super) fn uses_roles(object: &dyn Object, each: &mut dyn FnMut(Oid)) {
     each(Oid(object.owner().unwrap_or_default()));
     for item in object.privileges() {
         each(Oid(item.grantee));
@@ -173,7 +177,9 @@ impl Object for StoredRole {
     facts!(Role, "role", UNDEFINED_OBJECT);
 
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
-        self.member_of.iter().for_each(|&role| each(Oid(role)));
+        self.member_of
+            .iter()
+            .for_each(|membership| each(Oid(membership.role)));
     }
 }
 

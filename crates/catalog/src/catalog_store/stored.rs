@@ -13,7 +13,10 @@ use mote_types::ColumnType;
 use mote_types::catalog::user::{composite_oid, is_composite, number_of};
 use serde::{Deserialize, Serialize};
 
+use super::cluster_settings::StoredClusterSettings;
+use super::default_acl::StoredDefaultAcl;
 use super::index_texts::BoundIndex;
+use super::membership::StoredMembership;
 use super::revision::Revision;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +28,8 @@ pub enum StoredObject {
     Routine(StoredRoutine),
     Type(StoredUserType),
     Extension(StoredExtension),
+    DefaultAcl(StoredDefaultAcl),
+    ClusterSettings(StoredClusterSettings),
 }
 
 impl StoredObject {
@@ -150,13 +155,24 @@ pub struct StoredRole {
     #[serde(default)]
     pub valid_until: Option<i64>,
     #[serde(default)]
-    pub member_of: Vec<u32>,
+    pub member_of: Vec<StoredMembership>,
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     #[serde(default)]
     pub comment: Option<String>,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+impl StoredRole {
+    /// Directly, not through another role.
+    pub fn belongs_to(&self, role: u32) -> bool {
+        self.membership_of(role).is_some()
+    }
+
+    pub fn membership_of(&self, role: u32) -> Option<&StoredMembership> {
+        self.member_of.iter().find(|membership| membership.role == role)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -692,7 +708,7 @@ pub struct StoredLabel {
     pub added: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAcl {
     pub grantee: u32,
     pub grantor: u32,

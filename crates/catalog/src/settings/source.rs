@@ -6,6 +6,8 @@ pub enum Source {
     Default,
     /// The server's file: ALTER SYSTEM.
     File,
+    /// ALTER ROLE ALL.
+    Global,
     /// ALTER DATABASE.
     Database,
     /// ALTER ROLE.
@@ -24,6 +26,7 @@ impl Source {
         match self {
             Source::Default => "default",
             Source::File => "configuration file",
+            Source::Global => "global",
             Source::Database => "database",
             Source::User => "user",
             Source::DatabaseUser => "database user",

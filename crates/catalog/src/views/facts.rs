@@ -245,9 +245,9 @@ impl<'a> Facts<'a> {
             let Some(entry) = self.catalog.roles.get(&current) else {
                 continue;
             };
-            for &parent in &entry.object.member_of {
-                if !belongs.contains(&Oid(parent)) {
-                    belongs.push(Oid(parent));
+            for parent in &entry.object.member_of {
+                if !belongs.contains(&Oid(parent.role)) {
+                    belongs.push(Oid(parent.role));
                 }
             }
         }

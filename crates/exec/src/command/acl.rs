@@ -47,8 +47,22 @@ impl AclKind {
         }
     }
 
+    /// What PUBLIC has by default. The schema that databases begin with is another matter.
+    pub fn everybody(self) -> u32 {
+        match self {
+            AclKind::Function | AclKind::Procedure => privilege::EXECUTE,
+            AclKind::Database => privilege::TEMPORARY | privilege::CONNECT,
+            AclKind::Table | AclKind::Sequence | AclKind::Schema => 0,
+        }
+    }
+
     /// The privileges written in a GRANT or REVOKE, as bits. None written is ALL.
     pub fn bits(self, written: &[Privilege]) -> SqlResult<u32> {
+        self.bits_for(written, self.word())
+    }
+
+    /// The same, where messages call the kind `noun`.
+    pub fn bits_for(self, written: &[Privilege], noun: &str) -> SqlResult<u32> {
         if written.is_empty() {
             return Ok(self.all());
         }
@@ -70,11 +84,7 @@ impl AclKind {
             if bit & self.all() == 0 {
                 return Err(SqlError::new(
                     INVALID_GRANT_OPERATION,
-                    format!(
-                        "invalid privilege type {} for {}",
-                        name.to_uppercase(),
-                        self.word()
-                    ),
+                    format!("invalid privilege type {} for {noun}", name.to_uppercase()),
                 ));
             }
             bits |= bit;
@@ -138,21 +148,26 @@ pub(super) fn grant(
     privileges: u32,
     with_option: bool,
 ) {
-    let options = if with_option { privileges } else { 0 };
+    let item = StoredAcl {
+        grantee,
+        grantor,
+        privileges,
+        grant_options: if with_option { privileges } else { 0 },
+    };
+    merge(acl, item);
+}
+
+/// Adds what an entry says to what its grantor has given its grantee.
+pub(super) fn merge(acl: &mut Vec<StoredAcl>, added: StoredAcl) {
     match acl
         .iter_mut()
-        .find(|item| item.grantee == grantee && item.grantor == grantor)
+        .find(|item| item.grantee == added.grantee && item.grantor == added.grantor)
     {
         Some(item) => {
-            item.privileges |= privileges;
-            item.grant_options |= options;
+            item.privileges |= added.privileges;
+            item.grant_options |= added.grant_options;
         }
-        None => acl.push(StoredAcl {
-            grantee,
-            grantor,
-            privileges,
-            grant_options: options,
-        }),
+        None => acl.push(added),
     }
 }
 
@@ -218,15 +233,8 @@ pub(super) fn change_owner(acl: &mut Vec<StoredAcl>, old: u32, new: u32) {
                 *role = new;
             }
         }
-        let same = |known: &&mut StoredAcl| known.grantee == item.grantee && known.grantor == item.grantor;
-        match changed.iter_mut().find(same) {
-            // What the new owner had been granted by the old one.
-            Some(known) => {
-                known.privileges |= item.privileges;
-                known.grant_options |= item.grant_options;
-            }
-            None => changed.push(item),
-        }
+        // Also what the new owner had been granted by the old one.
+        merge(&mut changed, item);
     }
     *acl = changed;
 }

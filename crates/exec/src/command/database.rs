@@ -8,7 +8,7 @@ use mote_grammar::ast::{
     RoleSpecification,
 };
 
-use super::{drop, flag, privileges, role, schema};
+use super::{default_privileges, drop, flag, privileges, role, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -341,6 +341,7 @@ pub(super) fn drop(
     for extension in extensions.filter(|extension| extension.object.database == database.oid) {
         write::remove(Oid(extension.object.oid), context)?;
     }
+    default_privileges::forget_database(Oid(database.oid), context)?;
     write::remove(Oid(database.oid), context)?;
     Ok(TAG)
 }

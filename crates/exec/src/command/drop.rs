@@ -12,8 +12,8 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{
-    composite_type, extension, inherit, partition, partition_index, routine, schema, sequence, trigger,
-    user_type, view,
+    composite_type, default_privileges, extension, inherit, partition, partition_index, routine, schema,
+    sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -161,10 +161,6 @@ fn word_of_kind(kind: ObjectKind) -> SqlResult<&'static str> {
     })
 }
 
-fn shown(name: &QualifiedName) -> String {
-    name.parts.iter().map(|p| &**p).collect::<Vec<_>>().join(".")
-}
-
 /// What is dropped does not exist: an error of its kind, or a notice with IF EXISTS.
 fn missing(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let (word, code) = match drop.kind {
@@ -172,7 +168,16 @@ fn missing(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>
         ObjectKind::Index => ("index", state::UNDEFINED_OBJECT),
         kind => (word_of_kind(kind)?, state::UNDEFINED_TABLE),
     };
-    let message = format!("{word} \"{}\" does not exist", shown(name));
+    let schema = name
+        .qualifier()
+        .filter(|schema| !context.session.catalog.schema_exists(schema));
+    let (code, message) = match schema {
+        Some(schema) => (
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{schema}\" does not exist"),
+        ),
+        None => (code, format!("{word} \"{}\" does not exist", name.last())),
+    };
     if drop.if_exists {
         schema::notice(
             state::SUCCESSFUL_COMPLETION,
@@ -851,5 +856,6 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     for extension in &extensions {
         write::remove(Oid(extension.oid), context)?;
     }
+    default_privileges::forget_schema(Oid(stored.oid), context)?;
     write::remove(Oid(stored.oid), context)
 }

@@ -4,16 +4,17 @@ use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{
-    DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName,
-    RoleSpecification,
+    DefinitionOption, DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, OptionValue,
+    QualifiedName, RoleSpecification,
 };
 use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
 use super::{database, privileges, routine, schema};
 use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::membership::StoredMembership;
 use mote_catalog::catalog_store::stored::{
-    StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
+    StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema,
 };
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
@@ -150,7 +151,7 @@ fn on_routine(
     };
     let bits = kind.bits(&grant.privileges)?;
     // Everybody may execute a routine until somebody says otherwise.
-    let list = acl::with_defaults(&routine.acl, routine.owner, kind, privilege::EXECUTE);
+    let list = acl::with_defaults(&routine.acl, routine.owner, kind, kind.everybody());
     let (owner, name) = (routine.owner, routine.name.clone());
     routine.acl = change(grant, grantees, bits, list, owner, &name, kind, context)?;
     write::put(StoredObject::Routine(routine), context)
@@ -248,8 +249,7 @@ fn on_database(
     let mut stored = database::named(name, context)?;
     let kind = AclKind::Database;
     let bits = kind.bits(&grant.privileges)?;
-    let everybody = privilege::TEMPORARY | privilege::CONNECT;
-    let list = acl::with_defaults(&stored.acl, stored.owner, kind, everybody);
+    let list = acl::with_defaults(&stored.acl, stored.owner, kind, kind.everybody());
     stored.acl = change(grant, grantees, bits, list, stored.owner, name, kind, context)?;
     write::put(StoredObject::Database(stored), context)
 }
@@ -334,26 +334,60 @@ fn warn(revoke: bool, partly: bool, name: &str, context: &mut StatementContext<'
 /// GRANT role TO role, and its undoing.
 pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let tag = CommandTag::Word(if grant.revoke { "REVOKE ROLE" } else { "GRANT ROLE" });
-    if !grant.options.is_empty() {
-        return Err(SqlError::unsupported("options of GRANT role"));
-    }
+    let admin = about_admin(grant)?;
+    let grantor = match &grant.granted_by {
+        Some(role) => schema::role_oid(role, context)?,
+        None => context.session.identity().user_oid,
+    };
+    let members = grant
+        .grantees
+        .iter()
+        .map(|member| schema::role_oid(member, context))
+        .collect::<SqlResult<Vec<Oid>>>()?;
     for name in &grant.roles {
         let role = RoleSpecification::Name {
             name: name.clone(),
             location: mote_grammar::ast::Location::NONE,
         };
         let role = schema::role_oid(&role, context)?;
-        require_admin(role, context)?;
-        for member in &grant.grantees {
-            let member = schema::role_oid(member, context)?;
-            change_membership(role, member, grant.revoke, context)?;
+        require_admin(role, grantor, context)?;
+        require_own_name(grant, grantor, context)?;
+        for &member in &members {
+            match grant.revoke {
+                true => leave(role, member, admin, context)?,
+                false => join_as(role, member, admin, grantor, context)?,
+            }
         }
     }
     Ok(tag)
 }
 
-/// May the session's user make others members of this role?
-pub(super) fn require_admin(role: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
+/// Whether WITH ADMIN OPTION or ADMIN OPTION FOR is written: the only option that there is in PostgreSQL 15.
+fn about_admin(grant: &GrantRole) -> SqlResult<bool> {
+    let of_15 = |option: &DefinitionOption| {
+        let value = !grant.revoke;
+        &*option.name == "admin" && option.value == Some(OptionValue::Boolean(value))
+    };
+    match grant.options.iter().all(of_15) {
+        true => Ok(!grant.options.is_empty()),
+        false => Err(SqlError::unsupported("this option of GRANT role")),
+    }
+}
+
+/// Others are named as grantors by superusers alone.
+fn require_own_name(grant: &GrantRole, grantor: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
+    let identity = context.session.identity();
+    if grant.revoke || identity.superuser || grantor == identity.user_oid {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        "must be superuser to set grantor",
+    ))
+}
+
+/// May the grantor make others members of this role?
+pub(super) fn require_admin(role: Oid, grantor: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
     let session = &*context.session;
     let catalog = session.catalog.current();
     if session.identity().superuser {
@@ -370,7 +404,7 @@ pub(super) fn require_admin(role: Oid, context: &StatementContext<'_>) -> SqlRes
         .roles
         .get(&session.identity().user_oid)
         .is_some_and(|entry| entry.object.create_role);
-    if creates_roles {
+    if creates_roles || privileges::administers(&session.catalog, grantor, role) {
         return Ok(());
     }
     Err(SqlError::new(
@@ -382,49 +416,84 @@ pub(super) fn require_admin(role: Oid, context: &StatementContext<'_>) -> SqlRes
     ))
 }
 
-pub(super) fn change_membership(
-    role: Oid,
-    member: Oid,
-    revoke: bool,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
+/// A role and one that is, or becomes, its member, which nobody else changes until this transaction ends.
+fn both(role: Oid, member: Oid, context: &mut StatementContext<'_>) -> SqlResult<(StoredRole, StoredRole)> {
     schema::reserve_name(member, "", context)?;
     let catalog = context.session.catalog.current();
-    let (Some(role_entry), Some(member_entry)) = (catalog.roles.get(&role), catalog.roles.get(&member))
-    else {
-        let missing = if catalog.roles.contains_key(&role) {
-            member
-        } else {
-            role
-        };
-        let message = format!("role {missing} was concurrently dropped");
-        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+    let stored = |oid: Oid| match catalog.roles.get(&oid) {
+        Some(entry) => Ok(entry.object.clone()),
+        None => {
+            let message = format!("role {oid} was concurrently dropped");
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+        }
     };
-    let (role_name, member_name) = (&role_entry.object.name, &member_entry.object.name);
-    let known = member_entry.object.member_of.contains(&role.0);
-    let mut changed = member_entry.object.clone();
-    if revoke {
-        if !known {
-            let message = format!("role \"{member_name}\" is not a member of role \"{role_name}\"");
-            context
-                .host
-                .notice(SqlError::new(state::WARNING, message).severity(Severity::Warning));
-            return Ok(());
-        }
-        changed.member_of.retain(|&other| other != role.0);
-    } else {
-        if privileges::belongs(&context.session.catalog, role, member) {
-            return Err(SqlError::new(
-                INVALID_GRANT_OPERATION,
-                format!("role \"{role_name}\" is a member of role \"{member_name}\""),
-            ));
-        }
-        if known {
-            let message = format!("role \"{member_name}\" is already a member of role \"{role_name}\"");
+    Ok((stored(role)?, stored(member)?))
+}
+
+/// Makes a role a member of another in the name of the session's user.
+pub(super) fn join(role: Oid, member: Oid, admin: bool, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let grantor = context.session.identity().user_oid;
+    join_as(role, member, admin, grantor, context)
+}
+
+fn join_as(
+    role: Oid,
+    member: Oid,
+    admin: bool,
+    grantor: Oid,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let (role, mut member) = both(role, member, context)?;
+    if privileges::belongs(&context.session.catalog, Oid(role.oid), Oid(member.oid)) {
+        return Err(SqlError::new(
+            INVALID_GRANT_OPERATION,
+            format!("role \"{}\" is a member of role \"{}\"", role.name, member.name),
+        ));
+    }
+    let terms = StoredMembership {
+        role: role.oid,
+        grantor: grantor.0,
+        admin,
+    };
+    match member.member_of.iter_mut().find(|known| known.role == role.oid) {
+        Some(known) if known.admin || !admin => {
+            let message = format!(
+                "role \"{}\" is already a member of role \"{}\"",
+                member.name, role.name
+            );
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
             return Ok(());
         }
-        changed.member_of.push(role.0);
+        Some(known) => *known = terms,
+        None => member.member_of.push(terms),
     }
-    write::put(StoredObject::Role(changed), context)
+    write::put(StoredObject::Role(member), context)
+}
+
+/// Ends a membership or, with `admin_only`, the right to make others members.
+pub(super) fn leave(
+    role: Oid,
+    member: Oid,
+    admin_only: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let (role, mut member) = both(role, member, context)?;
+    if !member.belongs_to(role.oid) {
+        let message = format!(
+            "role \"{}\" is not a member of role \"{}\"",
+            member.name, role.name
+        );
+        context
+            .host
+            .notice(SqlError::new(state::WARNING, message).severity(Severity::Warning));
+        return Ok(());
+    }
+    match admin_only {
+        true => {
+            let terms = member.member_of.iter_mut().filter(|known| known.role == role.oid);
+            terms.for_each(|terms| terms.admin = false);
+        }
+        false => member.member_of.retain(|known| known.role != role.oid),
+    }
+    write::put(StoredObject::Role(member), context)
 }

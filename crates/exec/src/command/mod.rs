@@ -24,6 +24,7 @@ mod create_table;
 mod create_table_as;
 mod cursor;
 mod database;
+mod default_privileges;
 mod domain;
 mod drop;
 mod enum_type;

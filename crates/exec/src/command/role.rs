@@ -7,8 +7,9 @@ use mote_grammar::ast::{
     RoleSpecification, SetAction,
 };
 
-use super::{database, drop as drop_object, grant, routine, schema, set, user_type};
+use super::{database, default_privileges, drop as drop_object, grant, routine, schema, set, user_type};
 use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::cluster_settings::CLUSTER_SETTINGS;
 use mote_catalog::catalog_store::object::Object;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
 use mote_catalog::catalog_store::{Catalog, Revision};
@@ -105,11 +106,11 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         }
     }
     for &group in &relations.groups {
-        grant::require_admin(group, context)?;
+        grant::require_admin(group, context.session.identity().user_oid, context)?;
     }
     write::put(StoredObject::Role(role), context)?;
-    for (group, member) in relations.pairs(oid) {
-        grant::change_membership(group, member, false, context)?;
+    for (group, member, admin) in relations.pairs(oid) {
+        grant::join(group, member, admin, context)?;
     }
     Ok(CommandTag::Word("CREATE ROLE"))
 }
@@ -149,8 +150,11 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
     }
     let relations = apply(&mut role, &alter.options, context)?;
     write::put(StoredObject::Role(role), context)?;
-    for (group, member) in relations.pairs(oid) {
-        grant::change_membership(group, member, alter.remove_members, context)?;
+    for (group, member, admin) in relations.pairs(oid) {
+        match alter.remove_members {
+            true => grant::leave(group, member, false, context)?,
+            false => grant::join(group, member, admin, context)?,
+        }
     }
     Ok(CommandTag::Word("ALTER ROLE"))
 }
@@ -164,7 +168,7 @@ pub(super) fn alter_settings(
         return match &alter.database {
             // All roles in one database are its sessions.
             Some(database) => in_database(database, None, &alter.setting.action, context),
-            None => Err(SqlError::unsupported("ALTER ROLE ALL")),
+            None => everywhere(&alter.setting.action, context),
         };
     };
     let oid = schema::role_oid(role, context)?;
@@ -183,6 +187,24 @@ pub(super) fn alter_settings(
     let mut role = entry.object.clone();
     change_settings(&mut role.settings, &alter.setting.action, context)?;
     write::put(StoredObject::Role(role), context)?;
+    Ok(CommandTag::Word("ALTER ROLE"))
+}
+
+/// ALTER ROLE ALL SET: what all sessions begin with.
+fn everywhere(action: &SetAction, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if !context.session.identity().superuser {
+        return Err(denied("must be superuser to alter settings globally"));
+    }
+    schema::reserve_name(CLUSTER_SETTINGS, "", context)?;
+    let catalog = context.session.catalog.current();
+    let known = catalog.settings_of_all().map(|entry| entry.object.clone());
+    let mut stored = known.clone().unwrap_or_default();
+    change_settings(&mut stored.settings, action, context)?;
+    match (known, stored.settings.is_empty()) {
+        (None, true) => {}
+        (Some(_), true) => write::remove(CLUSTER_SETTINGS, context)?,
+        (_, false) => write::put(StoredObject::ClusterSettings(stored), context)?,
+    }
     Ok(CommandTag::Word("ALTER ROLE"))
 }
 
@@ -311,7 +333,7 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
     let members = catalog.users_of(oid).filter_map(|user| catalog.roles.get(&user));
     for member in members {
         let mut changed = member.object.clone();
-        changed.member_of.retain(|&group| group != role.oid);
+        changed.member_of.retain(|membership| membership.role != role.oid);
         write::put(StoredObject::Role(changed), context)?;
     }
     forget_in_databases(role.oid, context)?;
@@ -366,7 +388,9 @@ fn shown(oid: Oid, object: &dyn Object, catalog: &Catalog, context: &StatementCo
     let relation = catalog
         .relation(oid)
         .map(|entry| drop_object::described(&entry.stored, context));
+    let defaults = catalog.default_acls.get(&oid);
     relation
+        .or_else(|| Some(default_privileges::described(&defaults?.object, context)))
         .or_else(|| Some(routine::described(catalog.routine(oid)?, context)))
         .or_else(|| Some(user_type::described(catalog.user_type(oid)?)))
         .unwrap_or_else(|| format!("{} {}", object.noun(), object.name()))
@@ -417,15 +441,17 @@ struct Memberships {
     groups: Vec<Oid>,
     /// ROLE, USER: these become members of the role.
     members: Vec<Oid>,
+    /// ADMIN: these too, and may make others members.
+    admins: Vec<Oid>,
 }
 
 impl Memberships {
-    /// (group, member).
-    fn pairs(&self, role: Oid) -> Vec<(Oid, Oid)> {
-        let groups = self.groups.iter().map(|&group| (group, role));
-        groups
-            .chain(self.members.iter().map(|&member| (role, member)))
-            .collect()
+    /// (group, member, with the admin option).
+    fn pairs(&self, role: Oid) -> Vec<(Oid, Oid, bool)> {
+        let groups = self.groups.iter().map(|&group| (group, role, false));
+        let admins = self.admins.iter().map(|&member| (role, member, true));
+        let members = self.members.iter().map(|&member| (role, member, false));
+        groups.chain(admins).chain(members).collect()
     }
 }
 
@@ -458,7 +484,7 @@ fn apply(
             "validUntil" => role.valid_until = valid_until(option, context)?,
             "addroleto" => memberships.groups = roles_of(option, context)?,
             "rolemembers" => memberships.members = roles_of(option, context)?,
-            "adminmembers" => return Err(SqlError::unsupported("ADMIN members of a role")),
+            "adminmembers" => memberships.admins = roles_of(option, context)?,
             "sysid" => schema::notice(
                 state::SUCCESSFUL_COMPLETION,
                 "SYSID can no longer be specified".into(),

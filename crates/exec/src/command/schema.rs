@@ -9,7 +9,8 @@ use mote_grammar::ast::{CreateSchema, Persistence, QualifiedName, RelationName, 
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 
-use super::{privileges, schema_elements};
+use super::acl::AclKind;
+use super::{default_privileges, privileges, schema_elements};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{
@@ -122,6 +123,21 @@ pub(super) fn schema_to_move_to(
     }
 }
 
+/// The schema of this name, which stays for as long as the transaction lasts.
+pub(super) fn kept_schema(name: &str, context: &mut StatementContext<'_>) -> SqlResult<Oid> {
+    let undefined = || {
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{name}\" does not exist"),
+        )
+    };
+    let oid = context.session.catalog.schema_oid(name).ok_or_else(undefined)?;
+    match keep_schema(oid, context)? {
+        true => Ok(oid),
+        false => Err(undefined()),
+    }
+}
+
 /// Keeps a schema from being dropped until the transaction is over; false if it was dropped while we waited.
 fn keep_schema(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<bool> {
     object_locks::lock_name(schema, IN_USE, AdvisoryMode::Shared, context)?;
@@ -167,7 +183,7 @@ pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementConte
     object_locks::lock_name(schema, name, AdvisoryMode::Exclusive, context)
 }
 
-/// A relation without storage, constraints or privileges yet, under a new OID.
+/// A relation without storage and constraints yet, under a new OID, with the privileges that it has by default.
 pub(super) fn new_relation(
     schema: Oid,
     name: &str,
@@ -176,6 +192,10 @@ pub(super) fn new_relation(
     columns: Vec<StoredColumn>,
     context: &StatementContext<'_>,
 ) -> StoredRelation {
+    let privileged = match kind {
+        StoredKind::Sequence => AclKind::Sequence,
+        StoredKind::Table | StoredKind::View => AclKind::Table,
+    };
     StoredRelation {
         revision: Revision::default(),
         oid: context.database.catalog().allocate_oid().0,
@@ -192,7 +212,7 @@ pub(super) fn new_relation(
         foreign_key_firing: None,
         depends_on: Vec::new(),
         sequence: None,
-        acl: Vec::new(),
+        acl: default_privileges::of_new(privileged, owner, schema, context),
         comment: None,
         options: Vec::new(),
         temporary: context.session.catalog.is_temporary_schema(schema),
@@ -707,7 +727,7 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         database: database.0,
         name: name.clone(),
         owner: owner.0,
-        acl: Vec::new(),
+        acl: default_privileges::of_new(AclKind::Schema, owner.0, Oid::INVALID, context),
         comment: None,
     });
     write::put(object, context)?;

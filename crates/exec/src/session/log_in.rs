@@ -5,6 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
 
 use mote_catalog::catalog_store::SessionCatalog;
+use mote_catalog::catalog_store::cluster_settings::StoredClusterSettings;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredRole};
 use mote_catalog::database::Database;
 use mote_catalog::privileges::database_privileges;
@@ -62,19 +63,23 @@ pub(super) fn check_connect(catalog: &SessionCatalog) -> SqlResult<()> {
     Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message).detail("User does not have CONNECT privilege."))
 }
 
-/// Sets what database and role say, the nearest to the session last; answers what could not be had. What was valid when
+/// Sets what is said for all roles, by the database and by the role, the nearest to the session last; answers what could not be had. What was valid when
 /// it was stored may not be so any more: it keeps nobody out.
 pub(super) fn begin_with_own(
     settings: &mut Settings,
+    everybody: Option<&StoredClusterSettings>,
     role: &StoredRole,
     database: &StoredDatabase,
 ) -> Vec<SqlError> {
+    let none = Vec::new();
+    let everybody = everybody.map_or(&none, |stored| &stored.settings);
     let both = database.role_settings.get(&role.oid);
     let mut warnings = Vec::new();
     for (own, source) in [
+        (everybody, Source::Global),
         (&database.settings, Source::Database),
         (&role.settings, Source::User),
-        (both.unwrap_or(&Vec::new()), Source::DatabaseUser),
+        (both.unwrap_or(&none), Source::DatabaseUser),
     ] {
         for (name, value) in own.iter().filter(|(name, _)| !is_identity(name)) {
             let outcome = settings.set_initial(name, value, source);

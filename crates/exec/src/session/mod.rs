@@ -170,7 +170,8 @@ impl Session {
         if database.is_following() {
             settings.set_fact("in_hot_standby", "on");
         }
-        let warnings = log_in::begin_with_own(&mut settings, &role.object, &target.object);
+        let everybody = current.settings_of_all().map(|entry| &entry.object);
+        let warnings = log_in::begin_with_own(&mut settings, everybody, &role.object, &target.object);
         catalog.search_path = settings.effective.search_path.clone();
         catalog.search_path_changed();
         log_in::check_connect(&catalog).map_err(fatal)?;

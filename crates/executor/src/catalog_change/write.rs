@@ -257,6 +257,8 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         StoredObject::Type(_)
         | StoredObject::Database(_)
         | StoredObject::Extension(_)
+        | StoredObject::DefaultAcl(_)
+        | StoredObject::ClusterSettings(_)
         | StoredObject::Schema(_)
         | StoredObject::Role(_) => {}
     }

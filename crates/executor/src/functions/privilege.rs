@@ -14,7 +14,7 @@ use super::{Body, CallSite, text};
 use crate::runtime::Runtime;
 use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{
-    belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
+    administers, belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
 };
 
 pub fn body(name: &str) -> Option<Body> {
@@ -38,12 +38,20 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
                 return Ok(Datum::Null);
             };
             let catalog = &runtime.session().catalog;
-            // USAGE is to have its privileges, MEMBER to be able to become it.
-            let member = match wanted.trim().to_ascii_uppercase().starts_with("USAGE") {
-                true => memberships(catalog, role).contains(&other),
-                false => belongs(catalog, role, other),
-            };
-            Ok(Datum::Bool(is_superuser(runtime, role) || member))
+            let mut held = is_superuser(runtime, role);
+            for word in wanted.split(',') {
+                held |= match &*word.trim().to_ascii_uppercase() {
+                    // To have its privileges; to be able to become it; to make others members.
+                    "USAGE" => memberships(catalog, role).contains(&other),
+                    "MEMBER" => belongs(catalog, role, other),
+                    "USAGE WITH GRANT OPTION"
+                    | "USAGE WITH ADMIN OPTION"
+                    | "MEMBER WITH GRANT OPTION"
+                    | "MEMBER WITH ADMIN OPTION" => administers(catalog, role, other),
+                    _ => return Err(unrecognized(word)),
+                };
+            }
+            Ok(Datum::Bool(held))
         }
         "has_table_privilege"
         | "has_sequence_privilege"

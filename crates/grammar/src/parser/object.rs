@@ -1,5 +1,6 @@
 //! Statements about objects of any kind (DROP, COMMENT, GRANT, RENAME, OWNER, SET SCHEMA), functions, triggers, roles.
 
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use pg_raw_parse::list::NodeList;
 use pg_raw_parse::{Node, nodes, raw};
@@ -172,7 +173,7 @@ impl Converter<'_> {
                     Ok(role.priv_name().unwrap_or_default().into())
                 }
                 Node::AccessPriv(_) => Err(SqlError::new(
-                    mote_common::error::state::FEATURE_NOT_SUPPORTED,
+                    state::FEATURE_NOT_SUPPORTED,
                     "column names cannot be included in GRANT/REVOKE ROLE",
                 )),
                 other => Err(this.unexpected(other, "GRANT")),
@@ -189,13 +190,21 @@ impl Converter<'_> {
         node: &nodes::AlterDefaultPrivilegesStmt,
     ) -> SqlResult<AlterDefaultPrivileges> {
         let (mut roles, mut schemas) = (Vec::new(), Vec::new());
+        let mut seen = Vec::new();
         for option in uncast(node.options()) {
             match option {
-                Node::DefElem(option) => match (option.defname().unwrap_or_default(), option.arg()) {
-                    ("roles", Node::NodeList(list)) => roles = self.roles(list)?,
-                    ("schemas", Node::NodeList(list)) => schemas = self.names(list)?,
-                    (name, _) => return Err(self.unsupported(name, option.location)),
-                },
+                Node::DefElem(option) if seen.contains(&option.defname()) => {
+                    let message = "conflicting or redundant options";
+                    return Err(self.error(state::SYNTAX_ERROR, message, option.location));
+                }
+                Node::DefElem(option) => {
+                    seen.push(option.defname());
+                    match (option.defname().unwrap_or_default(), option.arg()) {
+                        ("roles", Node::NodeList(list)) => roles = self.roles(list)?,
+                        ("schemas", Node::NodeList(list)) => schemas = self.names(list)?,
+                        (name, _) => return Err(self.unsupported(name, option.location)),
+                    }
+                }
                 other => return Err(self.unexpected(other, "ALTER DEFAULT PRIVILEGES")),
             }
         }

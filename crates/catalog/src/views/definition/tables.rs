@@ -62,8 +62,8 @@ pub(super) const RELATIONS: &[Definition] = &[
          datallowconn:bool! datconnlimit:int4! datfrozenxid:xid! datminmxid:xid! dattablespace:oid! \
          datcollate:text! datctype:text! daticulocale:text datcollversion:text datacl:_aclitem", cluster::databases),
     filled(2964, "pg_db_role_setting", "setdatabase:oid! setrole:oid! setconfig:_text", cluster::role_settings),
-    empty(826, "pg_default_acl",
-        "oid:oid! defaclrole:oid! defaclnamespace:oid! defaclobjtype:char! defaclacl:_aclitem!"),
+    filled(826, "pg_default_acl",
+        "oid:oid! defaclrole:oid! defaclnamespace:oid! defaclobjtype:char! defaclacl:_aclitem!", cluster::default_privileges),
     filled(2608, "pg_depend",
         "classid:oid! objid:oid! objsubid:int4! refclassid:oid! refobjid:oid! refobjsubid:int4! deptype:char!", constraints::depend),
     filled(2609, "pg_description",

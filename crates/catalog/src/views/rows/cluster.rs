@@ -13,7 +13,7 @@ use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, DEFAULT_TABLESPACE, ENCODING_UTF8};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_array, row, text_array, xid};
-use crate::views::text::default_acl;
+use crate::views::text::{acl_item, default_acl};
 
 /// The collation of every database.
 const LOCALE: &str = "C.UTF-8";
@@ -79,6 +79,33 @@ pub fn namespaces(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         ]);
     }
     Ok(rows)
+}
+
+/// pg_default_acl, of this database.
+pub fn default_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let database = facts.session.catalog.database.0;
+    let mut lists: Vec<_> = facts
+        .catalog
+        .default_acls
+        .values()
+        .map(|entry| &entry.object)
+        .collect();
+    lists.retain(|list| list.key.database == database);
+    lists.sort_by_key(|list| list.oid);
+    let rows = lists.into_iter().map(|list| {
+        let items = list
+            .acl
+            .iter()
+            .map(|item| Datum::from(acl_item(facts, &item.into())));
+        row![
+            Oid(list.oid),
+            Oid(list.key.role),
+            Oid(list.key.schema),
+            list.key.kind,
+            Datum::array(mote_types::oid::ACLITEM, items.collect())
+        ]
+    });
+    Ok(rows.collect())
 }
 
 pub fn tablespaces(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -192,7 +219,7 @@ pub fn shadow(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn groups(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let roles = facts.roles();
     let rows = roles.iter().filter(|role| !role.can_login).map(|group| {
-        let members = roles.iter().filter(|role| role.member_of.contains(&group.oid));
+        let members = roles.iter().filter(|role| role.belongs_to(group.oid));
         row![
             &group.name,
             Oid(group.oid),
@@ -205,8 +232,13 @@ pub fn groups(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn members(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for member in facts.roles() {
-        for &role in &member.member_of {
-            rows.push(row![Oid(role), Oid(member.oid), BOOTSTRAP_ROLE, false]);
+        for membership in &member.member_of {
+            rows.push(row![
+                Oid(membership.role),
+                Oid(member.oid),
+                Oid(membership.grantor),
+                membership.admin
+            ]);
         }
     }
     Ok(rows)
@@ -217,6 +249,13 @@ pub fn role_settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows: Vec<Vec<Datum>> = with_settings
         .map(|role| row![Oid::INVALID, Oid(role.oid), role_configuration(role)])
         .collect();
+    if let Some(entry) = facts.catalog.settings_of_all() {
+        rows.push(row![
+            Oid::INVALID,
+            Oid::INVALID,
+            configuration(&entry.object.settings)
+        ]);
+    }
     for entry in facts.catalog.databases.values() {
         let database = &entry.object;
         if !database.settings.is_empty() {

@@ -386,11 +386,17 @@ pub fn enabled_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn applicable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for member in facts.roles() {
-        if !facts.is_member(facts.session.catalog.identity.user_oid, Oid(member.oid)) {
+        let identity = &facts.session.catalog.identity;
+        if !identity.superuser && !facts.is_member(identity.user_oid, Oid(member.oid)) {
             continue;
         }
-        for &role in &member.member_of {
-            rows.push(row![&member.name, facts.role_or_unknown(Oid(role)), "NO"]);
+        for membership in &member.member_of {
+            let role = facts.role_or_unknown(Oid(membership.role));
+            rows.push(row![
+                &member.name,
+                role,
+                if membership.admin { "YES" } else { "NO" }
+            ]);
         }
     }
     Ok(rows)

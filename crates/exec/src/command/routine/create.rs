@@ -6,7 +6,8 @@ use mote_grammar::ast::{CreateFunction, RelationName};
 use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
-use super::super::schema;
+use super::super::acl::AclKind;
+use super::super::{default_privileges, schema};
 use super::invalid;
 use super::options::Options;
 use super::signature::{arguments, check_polymorphic, check_sql_result, result};
@@ -154,6 +155,7 @@ fn define(
             "ROWS is not applicable when function does not return a set",
         ));
     }
+    let owner = context.session.identity().user_oid.0;
     Ok(StoredRoutine {
         revision: Revision::default(),
         oid: context.database.catalog().allocate_oid().0,
@@ -180,8 +182,8 @@ fn define(
             .collect(),
         body,
         standard_body,
-        owner: context.session.identity().user_oid.0,
-        acl: Vec::new(),
+        owner,
+        acl: default_privileges::of_new(AclKind::Function, owner, schema, context),
         comment: None,
     })
 }

@@ -12,7 +12,6 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::RelationExpression;
 use mote_sql::expr::Expr;
-use mote_sql::routine::RoutineKind;
 
 use super::super::{drop as drop_object, internal, schema, trigger_clones};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
@@ -31,16 +30,10 @@ pub(in super::super) enum Dependent {
     Routine(Arc<RoutineEntry>),
 }
 
-/// `function f(integer)`, as messages about dependencies name it.
+/// `function f(integer)`, as messages about dependencies name it, procedures as well.
 pub(in super::super) fn described(entry: &RoutineEntry, context: &StatementContext<'_>) -> String {
-    let word = match entry.described.kind {
-        RoutineKind::Function => "function",
-        RoutineKind::Procedure => "procedure",
-    };
-    format!(
-        "{word} {}",
-        text::signature(&entry.described, &context.session.catalog)
-    )
+    let signature = text::signature(&entry.described, &context.session.catalog);
+    format!("function {signature}")
 }
 
 impl Dependent {

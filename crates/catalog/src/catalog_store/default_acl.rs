@@ -1,0 +1,79 @@
+//! What ALTER DEFAULT PRIVILEGES says: privileges that objects of a kind have from the start if a role makes them, in one
+//! schema or anywhere in a database.
+//!
+//! Leaves out: how a list is changed, and what a new object gets (`exec`'s commands).
+
+use mote_common::Oid;
+use mote_common::error::{SqlState, state};
+use serde::{Deserialize, Serialize};
+
+use super::object::{Object, uses_roles};
+use super::revision::Revision;
+use super::stored::{StoredAcl, StoredObject};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredDefaultAcl {
+    pub oid: u32,
+    pub key: DefaultAclKey,
+    /// Of the whole database: instead of what is built in, so that an empty list leaves nothing to anybody. Of one schema:
+    /// besides it.
+    pub acl: Vec<StoredAcl>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+/// Whose objects of which kind: there is one list of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DefaultAclKey {
+    pub database: u32,
+    pub role: u32,
+    /// 0: any schema of the database.
+    pub schema: u32,
+    /// As in pg_default_acl.defaclobjtype.
+    pub kind: char,
+}
+
+impl Object for StoredDefaultAcl {
+    fn oid(&self) -> Oid {
+        Oid(self.oid)
+    }
+
+    fn stored(&self) -> StoredObject {
+        StoredObject::DefaultAcl(self.clone())
+    }
+
+    fn noun(&self) -> &'static str {
+        "default privileges"
+    }
+
+    fn undefined(&self) -> SqlState {
+        state::UNDEFINED_OBJECT
+    }
+
+    /// They are found by their key.
+    fn name(&self) -> &str {
+        ""
+    }
+
+    fn owner(&self) -> Option<u32> {
+        Some(self.key.role)
+    }
+
+    fn privileges(&self) -> &[StoredAcl] {
+        &self.acl
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn renew(&mut self) {
+        self.revision = Revision::default();
+    }
+
+    fn uses(&self, each: &mut dyn FnMut(Oid)) {
+        uses_roles(self, each);
+        each(Oid(self.key.database));
+        each(Oid(self.key.schema));
+    }
+}

@@ -1,0 +1,248 @@
+//! ALTER DEFAULT PRIVILEGES, and the privileges that a new object begins with.
+//!
+//! The list of a whole database stands in the place of what is built in for the kind; the list of a schema comes on top of
+//! it. A list that says no more than that is not kept, so that a database that was never told anything has none, and an
+//! object that gets no more than its defaults has an empty list (`acl`).
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_grammar::ast::{AlterDefaultPrivileges, DropBehavior, Grant, ObjectKind, RoleSpecification};
+
+use super::acl::{self, AclKind};
+use super::{privileges, schema};
+use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::default_acl::{DefaultAclKey, StoredDefaultAcl};
+use mote_catalog::catalog_store::stored::{StoredAcl, StoredObject};
+use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+
+impl Command for AlterDefaultPrivileges {
+    fn name(&self) -> &'static str {
+        "ALTER DEFAULT PRIVILEGES"
+    }
+
+    fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        alter(self, context)
+    }
+}
+
+const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
+
+/// Kinds of objects that have defaults: the letter of pg_default_acl, and what messages call one and several of them.
+fn kind_of(grant: &Grant) -> SqlResult<(AclKind, &'static str)> {
+    Ok(match grant.kind {
+        ObjectKind::Table => (AclKind::Table, "relation"),
+        ObjectKind::Sequence => (AclKind::Sequence, "sequence"),
+        ObjectKind::Function | ObjectKind::Routine => (AclKind::Function, "function"),
+        ObjectKind::Schema => (AclKind::Schema, "schema"),
+        ObjectKind::Type => return Err(SqlError::unsupported("default privileges of types")),
+        _ => return Err(SqlError::unsupported("default privileges of this kind of object")),
+    })
+}
+
+fn letter(kind: AclKind) -> Option<char> {
+    match kind {
+        AclKind::Table => Some('r'),
+        AclKind::Sequence => Some('S'),
+        AclKind::Function | AclKind::Procedure => Some('f'),
+        AclKind::Schema => Some('n'),
+        AclKind::Database => None,
+    }
+}
+
+/// As dependencies of a role name such a list.
+pub(super) fn described(defaults: &StoredDefaultAcl, context: &StatementContext<'_>) -> String {
+    let plural = match defaults.key.kind {
+        'r' => "relations",
+        'S' => "sequences",
+        'f' => "functions",
+        _ => "schemas",
+    };
+    let role = schema::role_name(Oid(defaults.key.role), context);
+    let catalog = context.session.catalog.current();
+    let place = match catalog.schemas.get(&Oid(defaults.key.schema)) {
+        Some(entry) => format!(" in schema {}", entry.object.name),
+        None => String::new(),
+    };
+    format!("default privileges on new {plural} belonging to role {role}{place}")
+}
+
+fn alter(alter: &AlterDefaultPrivileges, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let grant = &alter.action;
+    let grantees = grantees(grant, context)?;
+    let (kind, noun) = kind_of(grant)?;
+    let bits = bits(grant, kind, noun)?;
+    let roles = match alter.roles.is_empty() {
+        true => vec![context.session.identity().user_oid],
+        false => (alter.roles.iter())
+            .map(|role| schema::role_oid(role, context))
+            .collect::<SqlResult<Vec<Oid>>>()?,
+    };
+    for &role in &roles {
+        privileges::require_member(&context.session.catalog, role)?;
+        if alter.schemas.is_empty() {
+            change(grant, kind, bits, &grantees, role, Oid::INVALID, context)?;
+        }
+        for name in &alter.schemas {
+            let schema = schema::kept_schema(name, context)?;
+            if kind == AclKind::Schema {
+                let message = "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS";
+                return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
+            }
+            change(grant, kind, bits, &grantees, role, schema, context)?;
+        }
+    }
+    Ok(CommandTag::Word("ALTER DEFAULT PRIVILEGES"))
+}
+
+fn grantees(grant: &Grant, context: &StatementContext<'_>) -> SqlResult<Vec<u32>> {
+    let oid_of = |role: &RoleSpecification| match role {
+        RoleSpecification::Public => Ok(Oid::INVALID.0),
+        other => schema::role_oid(other, context).map(|oid| oid.0),
+    };
+    grant.grantees.iter().map(oid_of).collect()
+}
+
+fn bits(grant: &Grant, kind: AclKind, noun: &str) -> SqlResult<u32> {
+    if grant
+        .privileges
+        .iter()
+        .any(|privilege| !privilege.columns.is_empty())
+    {
+        let message = "default privileges cannot be set for columns";
+        return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
+    }
+    kind.bits_for(&grant.privileges, noun)
+}
+
+/// One list: of one role, in one schema or everywhere.
+fn change(
+    grant: &Grant,
+    kind: AclKind,
+    bits: u32,
+    grantees: &[u32],
+    role: Oid,
+    schema: Oid,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    // Against another who changes the list, and against DROP ROLE.
+    schema::reserve_name(role, "", context)?;
+    let catalog = context.session.catalog.current();
+    if !catalog.roles.contains_key(&role) {
+        let message = format!("role {role} was concurrently dropped");
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+    }
+    let key = DefaultAclKey {
+        database: context.session.catalog.database.0,
+        role: role.0,
+        schema: schema.0,
+        kind: letter(kind).ok_or_else(|| SqlError::internal("databases have no default privileges"))?,
+    };
+    let said_nothing = match schema {
+        Oid::INVALID => sorted(acl::with_defaults(&[], role.0, kind, kind.everybody())),
+        _ => Vec::new(),
+    };
+    let before = catalog.default_acl(&key);
+    let mut list = before.map_or_else(|| said_nothing.clone(), |entry| entry.object.acl.clone());
+    for &grantee in grantees {
+        if !grant.revoke {
+            if grant.grant_option && grantee == Oid::INVALID.0 {
+                let message = "grant options can only be granted to roles";
+                return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
+            }
+            acl::grant(&mut list, grantee, role.0, bits, grant.grant_option);
+            continue;
+        }
+        let cascade = grant.behavior == DropBehavior::Cascade;
+        let option_only = grant.grant_option;
+        acl::revoke(&mut list, grantee, role.0, bits, option_only, cascade, role.0)?;
+    }
+    let list = sorted(list);
+    match (before, list == said_nothing) {
+        (None, true) => Ok(()),
+        (Some(entry), true) => write::remove(Oid(entry.object.oid), context),
+        (before, false) => {
+            let mut stored = match before {
+                Some(entry) => entry.object.clone(),
+                None => StoredDefaultAcl {
+                    oid: context.database.catalog().allocate_oid().0,
+                    key,
+                    acl: Vec::new(),
+                    revision: Revision::default(),
+                },
+            };
+            stored.acl = list;
+            write::put(StoredObject::DefaultAcl(stored), context)
+        }
+    }
+}
+
+/// The order in which lists are kept and compared: PUBLIC first, then by the grantee's number.
+fn sorted(mut list: Vec<StoredAcl>) -> Vec<StoredAcl> {
+    list.retain(|item| item.privileges != 0 || item.grant_options != 0);
+    list.sort_by_key(|item| (item.grantee, item.grantor, item.privileges, item.grant_options));
+    list
+}
+
+/// What a new object of this kind begins with; empty: the defaults that are built in.
+pub(super) fn of_new(
+    kind: AclKind,
+    owner: u32,
+    schema: Oid,
+    context: &StatementContext<'_>,
+) -> Vec<StoredAcl> {
+    let catalog = context.session.catalog.current();
+    let list_of = |schema: Oid| {
+        let key = DefaultAclKey {
+            database: context.session.catalog.database.0,
+            role: owner,
+            schema: schema.0,
+            kind: letter(kind)?,
+        };
+        catalog.default_acl(&key)
+    };
+    let everywhere = list_of(Oid::INVALID);
+    let here = list_of(schema).filter(|_| schema != Oid::INVALID);
+    if everywhere.is_none() && here.is_none() {
+        return Vec::new();
+    }
+    let built_in = sorted(acl::with_defaults(&[], owner, kind, kind.everybody()));
+    let mut list = everywhere.map_or_else(|| built_in.clone(), |entry| entry.object.acl.clone());
+    for item in here.iter().flat_map(|entry| &entry.object.acl) {
+        acl::merge(&mut list, *item);
+    }
+    let list = sorted(list);
+    // As in PostgreSQL, to take everything from everybody by default is to say nothing.
+    match list == built_in || list.is_empty() {
+        true => Vec::new(),
+        false => acl::settled(list, owner),
+    }
+}
+
+/// The lists of a schema that goes.
+pub(super) fn forget_schema(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    forget(schema, |key| key.schema == schema.0, context)
+}
+
+/// The lists of a database that goes.
+pub(super) fn forget_database(database: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    forget(database, |key| key.database == database.0, context)
+}
+
+fn forget(
+    used: Oid,
+    goes: impl Fn(&DefaultAclKey) -> bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let lists: Vec<u32> = (catalog.default_acls_using(used))
+        .filter(|entry| goes(&entry.object.key))
+        .map(|entry| entry.object.oid)
+        .collect();
+    for list in lists {
+        write::remove(Oid(list), context)?;
+    }
+    Ok(())
+}
