@@ -12,7 +12,7 @@ use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 use crate::backups::Backups;
 use crate::catalog_store::Revision;
 use crate::catalog_store::index_texts::Evaluation;
-use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
+use crate::catalog_store::stored::{StoredAcl, StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
@@ -20,6 +20,7 @@ use crate::exported_snapshots::ExportedSnapshots;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
+use mote_sql::access::privilege;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// Objects that every database has, under PostgreSQL's ids.
@@ -29,6 +30,11 @@ pub mod builtin {
     pub const SUPERUSER: Oid = Oid(10);
     pub const DATABASE: Oid = Oid(5);
     pub const PUBLIC_SCHEMA: Oid = Oid(2200);
+    pub const TEMPLATE0: Oid = Oid(4);
+    pub const TEMPLATE1: Oid = Oid(1);
+    /// The schemas `public` of the templates, under numbers that PostgreSQL gives to nothing.
+    pub const TEMPLATE0_SCHEMA: Oid = Oid(15_990);
+    pub const TEMPLATE1_SCHEMA: Oid = Oid(15_991);
 }
 
 /// Names given to the first role and the first database.
@@ -273,10 +279,14 @@ impl Database {
         role.password.clone().filter(|_| valid)
     }
 
-    /// The name of one of the databases.
+    /// The name of one of the databases that may be connected to.
     pub fn any_database_name(&self) -> String {
         let catalog = self.catalog.committed();
-        let first = catalog.databases.values().next();
+        let open = catalog
+            .databases
+            .values()
+            .filter(|entry| entry.object.allow_connections);
+        let first = open.min_by_key(|entry| (entry.object.is_template, entry.object.oid));
         first.map_or_else(String::new, |database| database.object.name.clone())
     }
 
@@ -340,16 +350,49 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
             comment: Some("default administrative connection database".into()),
             ..StoredDatabase::new(builtin::DATABASE, names.database.clone(), Oid(owner))
         }),
-        StoredObject::Schema(StoredSchema {
-            revision: Revision::default(),
-            oid: builtin::PUBLIC_SCHEMA.0,
-            database: builtin::DATABASE.0,
-            name: "public".into(),
-            owner,
-            acl: Vec::new(),
-            comment: Some("standard public schema".into()),
+        StoredObject::Database(template(
+            "template1",
+            builtin::TEMPLATE1,
+            "default template for new databases",
+        )),
+        StoredObject::Database(StoredDatabase {
+            allow_connections: false,
+            ..template("template0", builtin::TEMPLATE0, "unmodifiable empty database")
         }),
+        public_schema(builtin::PUBLIC_SCHEMA, builtin::DATABASE),
+        public_schema(builtin::TEMPLATE1_SCHEMA, builtin::TEMPLATE1),
+        public_schema(builtin::TEMPLATE0_SCHEMA, builtin::TEMPLATE0),
     ]
+}
+
+/// A database that CREATE DATABASE begins with, to which everybody may connect who may at all.
+fn template(name: &str, oid: Oid, comment: &str) -> StoredDatabase {
+    let owner = builtin::SUPERUSER.0;
+    let item = |grantee, privileges| StoredAcl {
+        grantee,
+        grantor: owner,
+        privileges,
+        grant_options: 0,
+    };
+    let owners = privilege::CREATE | privilege::TEMPORARY | privilege::CONNECT;
+    StoredDatabase {
+        acl: vec![item(Oid::INVALID.0, privilege::CONNECT), item(owner, owners)],
+        is_template: true,
+        comment: Some(comment.into()),
+        ..StoredDatabase::new(oid, name.into(), builtin::SUPERUSER)
+    }
+}
+
+fn public_schema(oid: Oid, database: Oid) -> StoredObject {
+    StoredObject::Schema(StoredSchema {
+        revision: Revision::default(),
+        oid: oid.0,
+        database: database.0,
+        name: "public".into(),
+        owner: builtin::SUPERUSER.0,
+        acl: Vec::new(),
+        comment: Some("standard public schema".into()),
+    })
 }
 
 /// Finds the session by its number.

@@ -8,7 +8,7 @@ use mote_grammar::ast::{
     RoleSpecification,
 };
 
-use super::{default_privileges, drop, flag, privileges, role, schema};
+use super::{acl, default_privileges, drop, flag, privileges, role, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -79,11 +79,14 @@ pub(super) fn create(
         ));
     }
     let mut stored = StoredDatabase::new(Oid::INVALID, create.name.to_string(), session.identity().user_oid);
+    let mut template = DEFAULT_TEMPLATE.to_owned();
     for option in &create.options {
         if &*option.name == "owner" {
             let owner = owner_of(option, context)?;
             privileges::require_member(&context.session.catalog, owner)?;
             stored.owner = owner.0;
+        } else if &*option.name == "template" {
+            template = template_name(option)?;
         } else if !apply_option(&mut stored, option)? {
             check_option(option)?;
         }
@@ -101,24 +104,96 @@ pub(super) fn create(
             format!("database \"{}\" already exists", create.name),
         ));
     }
+    let schemas = schemas_of_template(&template, &stored, context)?;
     let database = context.database.catalog().allocate_oid().0;
-    let public = context.database.catalog().allocate_oid().0;
-    let owner = stored.owner;
     stored.oid = database;
     write::put(StoredObject::Database(stored), context)?;
-    write::put(
-        StoredObject::Schema(StoredSchema {
-            revision: Revision::default(),
-            oid: public,
+    for schema in schemas {
+        let schema = StoredSchema {
+            oid: context.database.catalog().allocate_oid().0,
             database,
-            name: privileges::PUBLIC_SCHEMA.into(),
-            owner,
-            acl: Vec::new(),
-            comment: Some("standard public schema".into()),
-        }),
-        context,
-    )?;
+            revision: Revision::default(),
+            ..schema
+        };
+        write::put(StoredObject::Schema(schema), context)?;
+    }
     Ok(CommandTag::Word("CREATE DATABASE"))
+}
+
+const DEFAULT_TEMPLATE: &str = "template1";
+const EMPTY_TEMPLATE: &str = "template0";
+
+fn template_name(option: &DefinitionOption) -> SqlResult<String> {
+    match &option.value {
+        None => Ok(DEFAULT_TEMPLATE.to_owned()),
+        Some(OptionValue::String(name)) => Ok(name.to_string()),
+        Some(_) => Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "template requires a database name",
+        )),
+    }
+}
+
+/// The schemas that a new database begins with: those of its template, which may hold nothing but schemas.
+fn schemas_of_template(
+    name: &str,
+    new: &StoredDatabase,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<StoredSchema>> {
+    let catalog = context.session.catalog.current();
+    if catalog.database_by_name(name).is_none() {
+        // Directories of earlier releases have no templates.
+        if matches!(name, DEFAULT_TEMPLATE | EMPTY_TEMPLATE) {
+            return Ok(vec![public_schema(new.owner)]);
+        }
+        let message = format!("template database \"{name}\" does not exist");
+        return Err(SqlError::new(state::INVALID_CATALOG_NAME, message));
+    }
+    let template = named(name, context)?;
+    if !template.is_template && !privileges::is_member(&context.session.catalog, Oid(template.owner)) {
+        let message = format!("permission denied to copy database \"{name}\"");
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let catalog = context.session.catalog.current();
+    let inside = catalog.schemas.values().map(|entry| &entry.object);
+    let inside = inside.filter(|schema| schema.database == template.oid);
+    let mut schemas: Vec<StoredSchema> = inside.cloned().collect();
+    schemas.sort_by_key(|schema| schema.oid);
+    let is_used = |schema: &StoredSchema| {
+        let oid = Oid(schema.oid);
+        catalog.relations_using(oid).next().is_some()
+            || catalog.routines_using(oid).next().is_some()
+            || catalog.types_using(oid).next().is_some()
+    };
+    let holds_lists = catalog.default_acls_using(Oid(template.oid)).next().is_some();
+    let mut extensions = catalog.extensions.values();
+    let holds_extensions = extensions.any(|extension| extension.object.database == template.oid);
+    if holds_lists || holds_extensions || schemas.iter().any(is_used) {
+        return Err(
+            SqlError::unsupported(format_args!("copying what is in template database \"{name}\""))
+                .hint("Use TEMPLATE template0 for an empty database."),
+        );
+    }
+    for schema in &mut schemas {
+        // It belongs to the owner of its database, unless somebody else was given it.
+        if schema.name == privileges::PUBLIC_SCHEMA && schema.owner == template.owner {
+            acl::change_owner(&mut schema.acl, schema.owner, new.owner);
+            schema.owner = new.owner;
+        }
+    }
+    Ok(schemas)
+}
+
+fn public_schema(owner: u32) -> StoredSchema {
+    StoredSchema {
+        revision: Revision::default(),
+        oid: Oid::INVALID.0,
+        database: Oid::INVALID.0,
+        name: privileges::PUBLIC_SCHEMA.into(),
+        owner,
+        acl: Vec::new(),
+        comment: Some("standard public schema".into()),
+    }
 }
 
 fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Oid> {
@@ -227,7 +302,6 @@ fn check_option(option: &DefinitionOption) -> SqlResult<()> {
         Some(_) => String::new(),
     };
     let fine = match &*option.name {
-        "template" => matches!(text.as_str(), "template0" | "template1"),
         "encoding" => matches!(text.as_str(), "utf8" | "utf-8" | "unicode" | "6"),
         "lc_collate" | "lc_ctype" | "locale" => matches!(text.as_str(), "c" | "posix" | "c.utf-8" | "c.utf8"),
         "locale_provider" => text == "libc",
@@ -317,6 +391,10 @@ pub(super) fn drop(
             state::OBJECT_IN_USE,
             "cannot drop the currently open database",
         ));
+    }
+    if database.is_template {
+        let message = "cannot drop a template database";
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }
     refuse_prepared(database, context)?;
     for schema in catalog

@@ -1,0 +1,21 @@
+-- The databases that every server has, and new ones from templates.
+select datname, datistemplate, datallowconn, datacl from pg_database where datname in ('postgres', 'template0', 'template1') order by 1;
+select shobj_description(oid, 'pg_database') from pg_database where datname like 'template_' order by datname;
+create database tm_one template template1;
+create database tm_two template = template0 is_template = true;
+create database tm_three template tm_two;
+create database tm_four template nothing_of_the_kind;
+select datname, datistemplate from pg_database where datname like 'tm%' order by 1;
+drop database tm_two;
+drop database template1;
+alter database tm_two is_template = false;
+drop database tm_two;
+drop database tm_three;
+drop database tm_one;
+create role tm_role createdb;
+create database tm_five;
+set role tm_role;
+create database tm_six template tm_five;
+reset role;
+drop database tm_five;
+drop role tm_role;
