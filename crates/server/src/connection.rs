@@ -368,6 +368,7 @@ impl Connection {
             self.notify();
         }
         let status = self.session.as_mut().map_or(b'I', Session::ready);
+        self.wire.send_changed_settings();
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;
         self.wire.answered = false;

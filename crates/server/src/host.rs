@@ -344,7 +344,7 @@ impl Host for WireHost<'_> {
 
     fn parameter_status(&mut self, name: &str, value: &str) {
         self.wire.answered = true;
-        self.wire.send_parameter_status(name, value);
+        self.wire.note_parameter_status(name, value);
     }
 
     fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd {

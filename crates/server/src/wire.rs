@@ -74,6 +74,8 @@ pub struct Wire {
     pub broken: bool,
     /// Where the client's text is not UTF-8.
     pub converter: Option<Converter>,
+    /// Settings that have changed since the last ReadyForQuery, each once: the client is told before the next one.
+    changed: Vec<(String, String)>,
 }
 
 /// How the rows of the running statement go out.
@@ -108,6 +110,7 @@ impl Wire {
             interruption,
             broken: false,
             converter: None,
+            changed: Vec::new(),
         }
     }
 
@@ -240,13 +243,23 @@ impl Wire {
         }
     }
 
-    /// The client is told of a setting.
-    pub fn send_parameter_status(&mut self, name: &str, value: &str) {
+    /// The client is to be told of a setting.
+    pub fn note_parameter_status(&mut self, name: &str, value: &str) {
         if name == "client_encoding" {
             let encoding = Encoding::from_name(value).map(Encoding::converter);
             self.converter = encoding.and_then(Result::ok).flatten();
         }
-        self.send_or_warn(|out| backend::parameter_status(out, name, value));
+        match self.changed.iter_mut().find(|(known, _)| known == name) {
+            Some((_, last)) => value.clone_into(last),
+            None => self.changed.push((name.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// What a statement changed and its transaction took back is told as what it is now.
+    pub fn send_changed_settings(&mut self) {
+        for (name, value) in std::mem::take(&mut self.changed) {
+            self.send_or_warn(|out| backend::parameter_status(out, &name, &value));
+        }
     }
 
     /// Takes back what was appended since the buffer was `length` bytes long.

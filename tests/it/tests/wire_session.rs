@@ -345,3 +345,53 @@ fn name_and_value(message: &Message) -> (String, String) {
         .map(|p| String::from_utf8_lossy(p).into_owned());
     (parts.next().expect("a name"), parts.next().expect("a value"))
 }
+
+/// Of a setting that changed the client is told before ReadyForQuery, once, and of its last value.
+#[test]
+fn changed_settings_are_told_before_the_server_is_ready() {
+    let (_server, mut client) = start("changed_settings");
+    let said = client.query("set application_name = 'one'; select 1; set application_name = 'two'");
+    assert_eq!(kinds(&said), "CTDCCSZ");
+    let told = said
+        .iter()
+        .find(|message| message.kind == b'S')
+        .expect("a setting");
+    assert_eq!(told.body, b"application_name\0two\0");
+    let said = client.exchange(&[
+        parse("", "set datestyle = german", &[]),
+        bind("", "", &[]),
+        execute("", 0),
+        parse("", "select 1", &[]),
+        sync(),
+    ]);
+    assert_eq!(kinds(&said), "12C1SZ");
+}
+
+/// What a failed block is asked is refused as such, portals that it had included.
+#[test]
+fn portals_of_a_failed_block() {
+    let (_server, mut client) = start("failed_portals");
+    client.query("begin");
+    client.exchange(&[
+        parse("", "select generate_series(1, 3)", &[]),
+        bind("known", "", &[]),
+        execute("known", 1),
+        sync(),
+    ]);
+    client.query("select 1 / 0");
+    let mut run = |portal: &str| sqlstate(&client.exchange(&[execute(portal, 1), sync()]));
+    assert_eq!(run("known").as_deref(), Some("25P02"));
+    assert_eq!(run("unknown").as_deref(), Some("34000"));
+    client.query("rollback");
+    let said = client.exchange(&[execute("known", 1), sync()]);
+    assert_eq!(sqlstate(&said).as_deref(), Some("34000"));
+}
+
+/// A setting that there is not is missed before SHOW is run.
+#[test]
+fn show_of_an_unknown_setting_cannot_be_prepared() {
+    let (_server, mut client) = start("show_unknown");
+    let said = client.exchange(&[parse("", "show no_such_setting", &[]), describe(b'S', ""), sync()]);
+    assert_eq!(sqlstate(&said).as_deref(), Some("42704"));
+    assert_eq!(kinds(&said), "EZ");
+}

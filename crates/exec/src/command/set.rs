@@ -39,7 +39,11 @@ impl SessionCommand for ShowVariable {
         "SHOW"
     }
 
-    fn columns(&self, _: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+    fn columns(&self, session: &dyn OwnSession) -> SqlResult<Option<Arc<[OutputColumn]>>> {
+        if let ShowVariable::Name(name) = self {
+            // There must be one of the name when the statement is described already.
+            session.state().settings.get(name)?;
+        }
         Ok(Some(show_columns(self).into()))
     }
 

@@ -3,7 +3,7 @@
 //! The unnamed portal, through which drivers run nearly every statement, has a place of its own: no look-up, no key to
 //! allocate. Buffers of ended portals are kept for the next Bind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use mote_types::Datum;
 
@@ -25,6 +25,8 @@ pub struct Portals {
     spare_parameters: Vec<Vec<Datum>>,
     /// Cursors so far that nobody named.
     nameless: u64,
+    /// Names of those that a transaction block had when it failed: until it ends they are refused as all it is asked.
+    lost: HashSet<String>,
 }
 
 impl Portals {
@@ -42,6 +44,31 @@ impl Portals {
             return self.unnamed.as_ref();
         }
         self.named.get(name)
+    }
+
+    /// The transaction block failed: its portals are gone, and their names remembered.
+    pub fn lose_all(&mut self) {
+        if self.unnamed.take().is_some() {
+            self.lose("");
+        }
+        let lost = self.named.extract_if(|_, portal| !is_held(portal));
+        self.lost.extend(lost.map(|(name, _)| name));
+    }
+
+    /// The same of one that was taken out to run, and failed.
+    pub fn lose(&mut self, name: &str) {
+        self.lost.insert(name.to_owned());
+    }
+
+    pub fn has_lost(&self, name: &str) -> bool {
+        self.lost.contains(name)
+    }
+
+    /// No block waits for its end any more.
+    pub fn forget_lost(&mut self) {
+        if !self.lost.is_empty() {
+            self.lost = HashSet::new();
+        }
     }
 
     /// A name for a cursor that has none.

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{MemoryCharge, Transaction, Wake};
+use mote_grammar::ast::Statement;
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
@@ -293,6 +294,13 @@ impl Session {
             ));
         }
         let prepared = self.prepare(text, types, host)?;
+        if let Some(parsed) = &prepared.statement
+            && matches!(parsed.statement, Statement::Show(_))
+        {
+            // A setting that there is not is missed by now, as in PostgreSQL.
+            let plan = self.state.validate(&prepared, host)?;
+            self.output_of(&plan.plan)?;
+        }
         let named = self.named_statement(name, prepared, false)?;
         self.statements.insert(name.to_string(), named);
         Ok(())
@@ -426,12 +434,22 @@ impl Session {
     }
 
     pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
-        self.holdings.portals.get(name).ok_or_else(|| {
-            SqlError::new(
-                sqlstate::INVALID_CURSOR_NAME,
-                format!("portal \"{name}\" does not exist"),
-            )
-        })
+        self.holdings
+            .portals
+            .get(name)
+            .ok_or_else(|| self.no_portal(name))
+    }
+
+    /// There is no portal of this name, or none any more since the transaction block failed.
+    #[cold]
+    fn no_portal(&self, name: &str) -> SqlError {
+        if self.block.state == BlockState::Failed && self.holdings.portals.has_lost(name) {
+            return transaction::block_failed();
+        }
+        SqlError::new(
+            sqlstate::INVALID_CURSOR_NAME,
+            format!("portal \"{name}\" does not exist"),
+        )
     }
 
     pub fn close_statement(&mut self, name: &str) {

@@ -30,10 +30,7 @@ impl Session {
     pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
         // The portal is taken out while it runs, so that what it calls may use the session.
         let Some(mut portal) = self.holdings.portals.take(name) else {
-            return Err(SqlError::new(
-                state::INVALID_CURSOR_NAME,
-                format!("portal \"{name}\" does not exist"),
-            ));
+            return Err(self.no_portal(name));
         };
         self.follow_server_settings(host)?;
         self.start_statement(&portal.prepared.text);
@@ -41,6 +38,9 @@ impl Session {
         if result.is_ok() && !self.holdings.portals.contains(name) && self.portal_survives(&portal) {
             self.holdings.portals.put(name, portal);
         } else {
+            if result.is_err() {
+                self.holdings.portals.lose(name);
+            }
             self.retire(portal);
         }
         result

@@ -50,10 +50,7 @@ impl Session {
                 | TransactionStatement::RollbackTo { .. }
                 | TransactionStatement::PrepareTransaction { .. },
             ) => Ok(()),
-            _ => Err(SqlError::new(
-                state::IN_FAILED_SQL_TRANSACTION,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            )),
+            _ => Err(block_failed()),
         }
     }
 
@@ -310,6 +307,7 @@ impl Session {
 
     fn rollback_to(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
         let position = self.find_savepoint(name)?;
+        self.holdings.portals.forget_lost();
         let Savepoint { id, read_only, .. } = self.block.savepoints[position];
         let depth = position as u32 + 1;
         self.holdings
@@ -588,6 +586,7 @@ impl Session {
                     transaction.end_statement();
                 }
                 if self.block.savepoints.is_empty() {
+                    self.holdings.portals.lose_all();
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
                     match self.take_back() {
                         Some(receipt) if tells => self.gate(receipt, host),
@@ -619,6 +618,7 @@ impl Session {
         self.database.exported_snapshots().end(self.state.pid);
         self.block.state = BlockState::Idle;
         self.block.started = false;
+        self.holdings.portals.forget_lost();
         self.state.catalog.forget_temporary_use();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
@@ -652,6 +652,14 @@ impl Session {
             host.parameter_status(setting.name, &setting.value);
         }
     }
+}
+
+/// What is said to whatever a failed block is asked, but for its end.
+pub(super) fn block_failed() -> SqlError {
+    SqlError::new(
+        state::IN_FAILED_SQL_TRANSACTION,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
 }
 
 /// The command that makes or decides a prepared transaction.

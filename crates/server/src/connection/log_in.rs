@@ -226,8 +226,9 @@ impl Connection {
             session.set_initial(name, value)?;
         }
         for setting in session.state.settings.all_reported() {
-            self.wire.send_parameter_status(setting.name, &setting.value);
+            self.wire.note_parameter_status(setting.name, &setting.value);
         }
+        self.wire.send_changed_settings();
         backend::backend_key_data(&mut self.wire.output, pid, key);
         self.session = Some(session);
         self.ready();

@@ -89,6 +89,14 @@ pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
+/// Functions that answer one record, as PostgreSQL has them, and that are run here as if they answered a set of them.
+fn is_one_row(function: &FunctionSignature) -> bool {
+    matches!(
+        function.name,
+        "pg_create_physical_replication_slot" | "pg_copy_physical_replication_slot"
+    )
+}
+
 fn scalar(function: &FunctionSignature) -> Procedure<'_> {
     Procedure {
         oid: function.oid,
@@ -98,7 +106,7 @@ fn scalar(function: &FunctionSignature) -> Procedure<'_> {
         variadic: function.variadic.unwrap_or(Oid::INVALID),
         defaults: function.defaults as i16,
         result: function.result,
-        returns_set: function.returns_set,
+        returns_set: function.returns_set && !is_one_row(function),
         strict: function.strict,
         volatility: match function.volatility {
             Volatility::Immutable => 'i',
