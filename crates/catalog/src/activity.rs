@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::Oid;
 use mote_engine::Awaited;
@@ -96,7 +97,11 @@ pub struct Doing {
 }
 
 #[derive(Default)]
-pub struct Activity(Mutex<Doing>);
+pub struct Activity {
+    doing: Mutex<Doing>,
+    committed: AtomicU64,
+    rolled_back: AtomicU64,
+}
 
 impl Activity {
     pub fn new(
@@ -105,25 +110,49 @@ impl Activity {
         encryption: Option<Encryption>,
         now_us: i64,
     ) -> Activity {
-        Activity(Mutex::new(Doing {
+        let doing = Mutex::new(Doing {
             client,
             server,
             encryption: encryption.map(Arc::new),
             backend_start_us: now_us,
             state_change_us: now_us,
             ..Doing::default()
-        }))
+        });
+        Activity {
+            doing,
+            ..Activity::default()
+        }
     }
 
     #[inline]
     pub fn doing(&self) -> MutexGuard<'_, Doing> {
-        self.0.lock()
+        self.doing.lock()
+    }
+
+    /// A transaction of the session has ended. No other thread counts: a load and a store do, without a locked
+    /// instruction.
+    #[inline]
+    pub fn count_transaction(&self, committed: bool) {
+        let count = match committed {
+            true => &self.committed,
+            false => &self.rolled_back,
+        };
+        // Relaxed, as in `transactions`: a number that nothing is concluded from.
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Transactions of the session so far: committed, and rolled back.
+    pub fn transactions(&self) -> (u64, u64) {
+        (
+            self.committed.load(Ordering::Relaxed),
+            self.rolled_back.load(Ordering::Relaxed),
+        )
     }
 
     /// A statement begins; `transaction_us` is when its transaction began, if it goes on with one.
     #[inline]
     pub fn begin(&self, text: &str, now_us: i64, transaction_us: Option<i64>) {
-        let mut doing = self.0.lock();
+        let mut doing = self.doing.lock();
         doing.state = ActivityState::Active;
         doing.state_change_us = now_us;
         doing.query_start_us = Some(now_us);
@@ -136,7 +165,7 @@ impl Activity {
     /// The client is told that the session is ready for more.
     #[inline]
     pub fn ready(&self, status: u8, now_us: i64) {
-        let mut doing = self.0.lock();
+        let mut doing = self.doing.lock();
         doing.state = ActivityState::of_status(status);
         doing.state_change_us = now_us;
         if doing.state == ActivityState::Idle {
@@ -146,17 +175,17 @@ impl Activity {
 
     /// A reply waits, maybe for others. Nobody says when that is over: whoever looks compares it with the log.
     pub fn hold_back(&self, until: Awaited) {
-        self.0.lock().held_until = until;
+        self.doing.lock().held_until = until;
     }
 
     #[inline]
     pub fn wait(&self, waiting: Waiting, now_us: i64) {
-        self.0.lock().waiting = Some((waiting, now_us));
+        self.doing.lock().waiting = Some((waiting, now_us));
     }
 
     #[inline]
     pub fn waited(&self) {
-        self.0.lock().waiting = None;
+        self.doing.lock().waiting = None;
     }
 }
 

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mote_common::Oid;
 use parking_lot::Mutex;
 
 use crate::activity::Activity;
@@ -32,6 +33,45 @@ pub struct SessionDirectory {
 struct Inner {
     by_pid: HashMap<u32, Entry>,
     last_pid: u32,
+    /// Of sessions that have ended, by database.
+    ended: HashMap<Oid, DatabaseCounts>,
+    /// What pg_stat_reset takes off, by database, and when it was asked, in microseconds since 2000.
+    reset: HashMap<Oid, (DatabaseCounts, i64)>,
+}
+
+/// What the sessions of a database have done.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct DatabaseCounts {
+    pub sessions: u64,
+    pub committed: u64,
+    pub rolled_back: u64,
+}
+
+impl DatabaseCounts {
+    fn add(&mut self, activity: &Activity) {
+        let (committed, rolled_back) = activity.transactions();
+        self.sessions += 1;
+        self.committed += committed;
+        self.rolled_back += rolled_back;
+    }
+
+    fn since(self, earlier: DatabaseCounts) -> DatabaseCounts {
+        DatabaseCounts {
+            sessions: self.sessions - earlier.sessions,
+            committed: self.committed - earlier.committed,
+            rolled_back: self.rolled_back - earlier.rolled_back,
+        }
+    }
+}
+
+impl Inner {
+    fn counts(&self, database: Oid) -> DatabaseCounts {
+        let mut counts = self.ended.get(&database).copied().unwrap_or_default();
+        let here = self.by_pid.values().map(|entry| &entry.activity);
+        here.filter(|activity| activity.doing().database == database)
+            .for_each(|activity| counts.add(activity));
+        counts
+    }
 }
 
 impl SessionDirectory {
@@ -60,7 +100,11 @@ impl SessionDirectory {
     }
 
     pub fn unregister(&self, pid: u32) {
-        self.inner.lock().by_pid.remove(&pid);
+        let mut inner = self.inner.lock();
+        if let Some(entry) = inner.by_pid.remove(&pid) {
+            let database = entry.activity.doing().database;
+            inner.ended.entry(database).or_default().add(&entry.activity);
+        }
     }
 
     /// CancelRequest: nothing is said of whether it named a session.
@@ -121,8 +165,69 @@ impl SessionDirectory {
         list
     }
 
+    /// What the sessions of a database have done since the server was started, or since the reset, which is answered too.
+    pub fn counts(&self, database: Oid) -> (DatabaseCounts, Option<i64>) {
+        let inner = self.inner.lock();
+        let counts = inner.counts(database);
+        match inner.reset.get(&database) {
+            Some((earlier, when)) => (counts.since(*earlier), Some(*when)),
+            None => (counts, None),
+        }
+    }
+
+    /// pg_stat_reset.
+    pub fn reset_counts(&self, database: Oid, now_us: i64) {
+        let mut inner = self.inner.lock();
+        let counts = inner.counts(database);
+        inner.reset.insert(database, (counts, now_us));
+    }
+
     /// What the session of this number does, if there is one.
     pub fn activity(&self, pid: u32) -> Option<Arc<Activity>> {
         Some(self.inner.lock().by_pid.get(&pid)?.activity.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Deaf;
+
+    impl Nudge for Deaf {
+        fn nudge(&self) {}
+    }
+
+    #[test]
+    fn sessions_that_have_ended_still_count() {
+        let directory = SessionDirectory::default();
+        let database = Oid(5);
+        let join = || {
+            let activity = Arc::new(Activity::default());
+            activity.doing().database = database;
+            let pid = directory.register(0, Arc::default(), Arc::new(Deaf), activity.clone());
+            (pid, activity)
+        };
+        let (first, activity) = join();
+        activity.count_transaction(true);
+        activity.count_transaction(true);
+        activity.count_transaction(false);
+        directory.unregister(first);
+        let (_, activity) = join();
+        activity.count_transaction(true);
+        let expected = DatabaseCounts {
+            sessions: 2,
+            committed: 3,
+            rolled_back: 1,
+        };
+        assert_eq!(directory.counts(database), (expected, None));
+        assert_eq!(directory.counts(Oid(1)).0, DatabaseCounts::default());
+        directory.reset_counts(database, 77);
+        activity.count_transaction(true);
+        let since = DatabaseCounts {
+            committed: 1,
+            ..DatabaseCounts::default()
+        };
+        assert_eq!(directory.counts(database), (since, Some(77)));
     }
 }

@@ -368,3 +368,41 @@ fn sessions_are_ended() {
     );
     assert_eq!(watcher.rows("select count(*) from t"), ["0"]);
 }
+
+/// Transactions and sessions count for the database that they were in, also when they are over.
+#[test]
+fn transactions_and_sessions_of_a_database() {
+    let server = TestServer::start("database_counts");
+    let mut watcher = RawClient::connect(&server);
+    watcher.query("create database counted");
+    let mut counted = RawClient::open(&server);
+    counted.start_up(&[("user", server.user()), ("database", "counted")]);
+    counted.until(b'Z');
+    for text in [
+        "select 1",
+        "create table t ()",
+        "begin; select 1; commit",
+        "select 1 / 0",
+    ] {
+        counted.query(text);
+    }
+    // PostgreSQL counts what it does for itself, too.
+    let so_far = "select xact_commit between 3 and 20, xact_rollback, sessions, stats_reset is null \
+                  from pg_stat_database where datname = 'counted'";
+    eventually(&mut watcher, so_far, "t|1|1|t");
+    counted.send(b'X', b"");
+    counted.until_closed();
+    eventually(&mut watcher, so_far, "t|1|1|t");
+    let mut again = RawClient::open(&server);
+    again.start_up(&[("user", server.user()), ("database", "counted")]);
+    again.until(b'Z');
+    again.query("select pg_stat_reset()");
+    let since = "select xact_commit <= 3, xact_rollback, stats_reset <= now() from pg_stat_database where datname = 'counted'";
+    eventually(&mut watcher, since, "t|0|t");
+    watcher.query("create role reader");
+    watcher.query("set role reader");
+    assert_eq!(
+        sqlstate(&watcher.query("select pg_stat_reset()")).as_deref(),
+        Some("42501")
+    );
+}

@@ -52,6 +52,8 @@ pub struct Facts<'a> {
     pub server_settings: Option<&'a ServerSettings>,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
+    /// What they and those before them have done; `None` where nobody asks for it.
+    pub directory: Option<&'a SessionDirectory>,
 }
 
 /// A relation of a user.
@@ -78,6 +80,7 @@ impl<'a> Facts<'a> {
             hba: Arc::default(),
             server_settings: None,
             sessions: Vec::new(),
+            directory: None,
         }
     }
 

@@ -70,6 +70,7 @@ impl Tables {
             Some(make) => {
                 let facts = Facts {
                     sessions: source.directory.list(),
+                    directory: Some(source.directory),
                     cluster: Some(source.cluster),
                     hba: source.hba.read_last(),
                     server_settings: Some(source.server_settings),

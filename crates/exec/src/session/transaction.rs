@@ -616,6 +616,7 @@ impl Session {
             self.gate(owed, host);
         }
         self.database.exported_snapshots().end(self.state.pid);
+        self.state.activity.count_transaction(committed);
         self.block.state = BlockState::Idle;
         self.block.started = false;
         self.holdings.portals.forget_lost();

@@ -90,6 +90,13 @@ fn session(name: &str) -> Option<Body> {
         }),
         "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
         "pg_sleep" => Body::Runtime(sleep),
+        "pg_stat_reset" => Body::Runtime(|runtime, site, _| {
+            require_superuser(runtime, site)?;
+            let database = runtime.session().catalog.database;
+            let now = runtime.database().now_us();
+            runtime.database().sessions().reset_counts(database, now);
+            Ok(Datum::from(""))
+        }),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             runtime.database().ask_reload();

@@ -272,12 +272,19 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let here = |(_, activity): &&(u32, Arc<Activity>)| activity.doing().database == Oid(database.oid);
         let backends = facts.sessions.iter().filter(here).count() as i32;
         let mut row = row![Oid(database.oid), &database.name, backends];
-        // xact_commit to deadlocks, then checksums, times and sessions.
-        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 13));
+        let counts = facts
+            .directory
+            .map(|directory| directory.counts(Oid(database.oid)));
+        let (counts, reset) = counts.unwrap_or_default();
+        row.extend(row![counts.committed as i64, counts.rolled_back as i64]);
+        // blks_read to deadlocks, then checksums and times.
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 11));
         row.extend([NULL, NULL]);
         row.extend(std::iter::repeat_n(Datum::Float8(0.0), 5));
-        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
-        row.push(NULL);
+        row.push(Datum::Int8(counts.sessions as i64));
+        // sessions_abandoned to sessions_killed.
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 3));
+        row.push(reset.map_or(NULL, Datum::TimestampTz));
         row
     });
     Ok(rows.collect())
