@@ -8,7 +8,7 @@ use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
-use crate::catalog_store::stored::{StoredRole, StoredSchema};
+use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema};
 
 /// Checks what a plan needs.
 #[inline]
@@ -88,7 +88,11 @@ pub fn denied(kind: &str, name: &str) -> SqlError {
 
 /// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
 pub fn has_privileges(session: &SessionCatalog, relation: &Relation, role: Oid, wanted: u32) -> bool {
-    // Built-in relations may be read by everybody.
+    // The bytes of all large objects, whoever may read those.
+    if relation.oid == PG_LARGEOBJECT && !is_superuser(session, role) {
+        return false;
+    }
+    // Other built-in relations may be read by everybody.
     if relation.oid < Oid::FIRST_USER {
         return wanted & !privilege::SELECT == 0;
     }
@@ -155,6 +159,12 @@ pub fn database_privileges(session: &SessionCatalog, database: Oid, role: Oid) -
     )
 }
 
+/// What a role may do with a large object.
+pub fn large_object_privileges(session: &SessionCatalog, owner: Oid, acl: &[StoredAcl], role: Oid) -> u32 {
+    let items = acl.iter().map(|item| (Oid(item.grantee), item.privileges));
+    held(session, role, owner, acl.is_empty(), items)
+}
+
 /// Whether a role may make schemas in a database.
 pub fn may_create_schemas(session: &SessionCatalog, database: Oid, role: Oid) -> bool {
     database_privileges(session, database, role) & privilege::CREATE != 0
@@ -172,6 +182,8 @@ pub fn require_temporary(session: &SessionCatalog) -> SqlResult<()> {
     let message = format!("permission denied to create temporary tables in database \"{name}\"");
     Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
 }
+
+const PG_LARGEOBJECT: Oid = Oid(2613);
 
 /// The schema that every database begins with.
 pub const PUBLIC_SCHEMA: &str = "public";

@@ -9,7 +9,8 @@
 //!  4. `node`: one file per plan node; in `modify` those that write rows: locking, EvalPlanQual, constraints, triggers;
 //!     `row_codec`: rows as the engine has them.
 //!  5. `query`: the execution of a plan's program; `plans`: from text to a plan that is current.
-//!  6. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own.
+//!  6. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own;
+//!     `large_object`: byte strings in parts.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait; every failure is an
 //! `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sessions, commands, bodies of routines (called through
@@ -22,6 +23,7 @@ pub mod context;
 pub mod expr;
 pub mod functions;
 pub mod index_keys;
+pub mod large_object;
 pub mod memory;
 pub mod node;
 pub mod plans;

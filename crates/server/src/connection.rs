@@ -4,9 +4,10 @@
 //! while they tell of a transaction that is not safe yet; the conversation itself goes on meanwhile.
 //!
 //! Read in this order: `log_in` with `proof`, this file (the loop over messages, the simple query), `extended` (Parse to
-//! Sync), `replication` (the commands of a follower).
+//! Sync), `function_call`, `replication` (the commands of a follower).
 
 mod extended;
+mod function_call;
 mod log_in;
 mod proof;
 mod replication;
@@ -320,7 +321,7 @@ impl Connection {
             }
             // Left over from a COPY that failed: the client did not know yet.
             b'd' | b'c' | b'f' => Ok(()),
-            b'F' => Err(SqlError::unsupported("function call protocol")),
+            b'F' => self.function_call(body, yielder),
             other => Err(
                 protocol_violation(format!("invalid frontend message type {other}"))
                     .severity(Severity::Fatal),

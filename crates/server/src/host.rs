@@ -224,6 +224,9 @@ impl Host for WireHost<'_> {
         if let Some(converter) = *converter {
             recode::sent_row(output, before, &result.columns, &result.formats, converter)?;
         }
+        if result.of_call {
+            backend::row_as_function_result(output, before);
+        }
         if self.wire.is_over_high_water() {
             self.wait_for_room(before)?;
         }
@@ -315,6 +318,10 @@ impl Host for WireHost<'_> {
 
     fn command_complete(&mut self, tag: CommandTag) {
         self.wire.answered = true;
+        if self.wire.result.of_call {
+            // FunctionCallResponse says it all.
+            return;
+        }
         backend::command_complete(&mut self.wire.output, tag);
     }
 

@@ -84,6 +84,8 @@ pub struct ResultShape {
     /// Formats of the result columns, as Bind asked for them; empty = text.
     pub formats: Vec<i16>,
     pub columns: Vec<ColumnType>,
+    /// The only value of the only row answers a function call.
+    pub of_call: bool,
 }
 
 impl Wire {

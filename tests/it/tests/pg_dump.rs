@@ -134,6 +134,10 @@ insert into app.customer (name, email, credit, born, created, flags, doc, plain,
      null, null),
     ('', '''quoted"', 0, '4713-01-01 BC', 'infinity', '{}', '[]', '[ ]', '', null, -0.0, 1e-30, -3, '-1 mon', '00:00', null);
 insert into app.calls (b) values (1), (7);
+select lo_from_bytea(7001, 'a large object'), lo_from_bytea(7002, convert_to(repeat('0123456789', 1000), 'utf8')), lo_create(7003);
+comment on large object 7001 is 'a comment';
+alter large object 7002 owner to dump_writer;
+grant select on large object 7002 to dump_reader;
 insert into app.staged values (1, 'it''s', '{new,Done,"it''s"}', 'high'), (2, default, null, 'middle'), (3, 'new', '{}', 'low');
 insert into app.orders (customer, total) values (1, 10), (1, 20), (2, 30);
 insert into app.tree values (1, null), (2, 1), (3, 3);
@@ -152,6 +156,8 @@ select * from app.customer order by id;
 select * from app.orders order by id;
 select * from app.tree order by id;
 select * from calc order by b;
+select oid, pg_get_userbyid(lomowner), array_length(lomacl, 1), length(lo_get(oid)), md5(lo_get(oid)), obj_description(oid, 'pg_largeobject')
+    from pg_largeobject_metadata order by oid;
 select * from app.staged order by at, l;
 select * from app.levels order by l;
 select * from app.scored order by a;

@@ -77,8 +77,20 @@ pub struct StoredDatabase {
     pub role_settings: BTreeMap<u32, Vec<(String, String)>>,
     #[serde(default)]
     pub comment: Option<String>,
+    /// None: it never had a large object.
+    #[serde(default)]
+    pub large_objects: Option<StoredLargeObjects>,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+/// The engine's tables of a database's large objects, each with the index of its key.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StoredLargeObjects {
+    pub objects: u32,
+    pub objects_key: u32,
+    pub pages: u32,
+    pub pages_key: u32,
 }
 
 impl StoredDatabase {
@@ -94,6 +106,7 @@ impl StoredDatabase {
             settings: Vec::new(),
             role_settings: BTreeMap::new(),
             comment: None,
+            large_objects: None,
             revision: Revision::default(),
         }
     }
@@ -724,6 +737,15 @@ impl StoredUserType {
             .filter(|(attribute, _)| !attribute.dropped)
             .map(|(attribute, number)| (number, attribute))
     }
+}
+
+/// A list where it is a column of its own.
+pub fn acl_to_bytes(acl: &[StoredAcl]) -> Vec<u8> {
+    serde_json::to_vec(acl).expect("stored lists hold nothing that JSON cannot")
+}
+
+pub fn acl_from_bytes(bytes: &[u8]) -> SqlResult<Vec<StoredAcl>> {
+    serde_json::from_slice(bytes).map_err(|error| super::rows::damaged(&error.to_string()))
 }
 
 impl From<&StoredAcl> for AclItem {

@@ -862,13 +862,6 @@ pub(super) const ADVICE: &[Setting] = &[
         DEVELOPER_OPTIONS,
         NO_COMPILER,
     )),
-    superuser(user(
-        "lo_compat_privileges",
-        Kind::Bool,
-        "off",
-        PREVIOUS_POSTGRESQL_VERSIONS,
-        "No effect: there are no large objects.",
-    )),
     supporting(
         &[""],
         user(

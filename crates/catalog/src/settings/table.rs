@@ -376,6 +376,13 @@ const OBEYED: &[Setting] = &[
     user("lc_monetary", Kind::String, "C", LOCALE, "Locale of money."),
     user("lc_numeric", Kind::String, "C", LOCALE, "Locale of to_char."),
     user("lc_time", Kind::String, "C", LOCALE, "Locale of to_char."),
+    superuser(user(
+        "lo_compat_privileges",
+        Kind::Bool,
+        "off",
+        "Version and Platform Compatibility / Previous PostgreSQL Versions",
+        "Large objects are everybody's, as before PostgreSQL 9.0.",
+    )),
     effective(user(
         "lock_timeout",
         MILLISECONDS,

@@ -22,6 +22,7 @@ pub(super) enum AclKind {
     Function,
     Procedure,
     Database,
+    LargeObject,
 }
 
 impl AclKind {
@@ -33,6 +34,7 @@ impl AclKind {
             AclKind::Schema => USAGE | CREATE,
             AclKind::Function | AclKind::Procedure => EXECUTE,
             AclKind::Database => CREATE | TEMPORARY | CONNECT,
+            AclKind::LargeObject => SELECT | UPDATE,
         }
     }
 
@@ -44,6 +46,7 @@ impl AclKind {
             AclKind::Function => "function",
             AclKind::Procedure => "procedure",
             AclKind::Database => "database",
+            AclKind::LargeObject => "large object",
         }
     }
 

@@ -1,11 +1,11 @@
-//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases and extensions.
+//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases, extensions and large objects.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{domain, drop, extension, privileges, role, routine, schema, user_type};
+use super::{domain, drop, extension, large_object, privileges, role, routine, schema, user_type};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
@@ -39,6 +39,10 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
     }
     if matches!(comment.kind, ObjectKind::Type | ObjectKind::Domain) {
         user_type::comment(&comment.object, text, context)?;
+        return Ok(CommandTag::Word("COMMENT"));
+    }
+    if comment.kind == ObjectKind::LargeObject {
+        large_object::comment(&comment.object, text, context)?;
         return Ok(CommandTag::Word("COMMENT"));
     }
     let ObjectReference::Name(name) = &comment.object else {

@@ -8,7 +8,7 @@ use mote_grammar::ast::{
     RoleSpecification,
 };
 
-use super::{acl, default_privileges, drop, flag, privileges, role, schema};
+use super::{acl, default_privileges, drop, flag, large_object, privileges, role, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -420,6 +420,7 @@ pub(super) fn drop(
         write::remove(Oid(extension.object.oid), context)?;
     }
     default_privileges::forget_database(Oid(database.oid), context)?;
+    large_object::drop_all(database, context)?;
     write::remove(Oid(database.oid), context)?;
     Ok(TAG)
 }

@@ -1,4 +1,4 @@
-//! GRANT and REVOKE: privileges on tables, views, sequences, schemas, databases and functions, and membership in roles.
+//! GRANT and REVOKE: privileges on tables, views, sequences, schemas, databases, functions and large objects, and membership in roles.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
@@ -10,7 +10,7 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
-use super::{database, privileges, routine, schema};
+use super::{database, large_object, privileges, routine, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::membership::StoredMembership;
 use mote_catalog::catalog_store::stored::{
@@ -72,6 +72,10 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
         if routine::is_routine(grant.kind) {
             let entry = routine::find(routine::signature_of(object)?, grant.kind, context)?;
             on_routine(grant, &grantees, entry.stored.clone(), context)?;
+            continue;
+        }
+        if grant.kind == ObjectKind::LargeObject {
+            large_object::grant(grant, &grantees, object, context)?;
             continue;
         }
         let ObjectReference::Name(name) = object else {
@@ -256,7 +260,7 @@ fn on_database(
 
 /// Applies a GRANT or REVOKE to a list. Who may not pass on anything is refused; who may pass on a part is warned.
 #[allow(clippy::too_many_arguments)]
-fn change(
+pub(super) fn change(
     grant: &Grant,
     grantees: &[u32],
     bits: u32,

@@ -34,6 +34,7 @@ mod grant;
 mod index_keys;
 mod internal;
 mod inherit;
+mod large_object;
 mod like;
 mod maintenance;
 mod notify;

@@ -11,8 +11,8 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    composite_type, domain, drop, extension, index_keys, inherit, internal, privileges, rewrite, role,
-    routine, schema, sequence, trigger, user_type, view,
+    composite_type, domain, drop, extension, index_keys, inherit, internal, large_object, privileges,
+    rewrite, role, routine, schema, sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -542,6 +542,9 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     }
     if matches!(alter.kind, ObjectKind::Type | ObjectKind::Domain) {
         return user_type::owner(alter, context);
+    }
+    if alter.kind == ObjectKind::LargeObject {
+        return large_object::owner(alter, context);
     }
     let ObjectReference::Name(name) = &alter.object else {
         return Err(SqlError::unsupported("ALTER OWNER of this kind of object"));

@@ -7,7 +7,9 @@ use mote_grammar::ast::{
     RoleSpecification, SetAction,
 };
 
-use super::{database, default_privileges, drop as drop_object, grant, routine, schema, set, user_type};
+use super::{
+    database, default_privileges, drop as drop_object, grant, large_object, routine, schema, set, user_type,
+};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::cluster_settings::CLUSTER_SETTINGS;
 use mote_catalog::catalog_store::object::Object;
@@ -318,7 +320,8 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
     if role.superuser && !context.session.identity().superuser {
         return Err(denied("must be superuser to drop superusers"));
     }
-    let dependents = dependents(role.oid, context);
+    let mut dependents = dependents(role.oid, context);
+    dependents.extend(large_object::dependents(role.oid, context)?);
     if !dependents.is_empty() {
         return Err(SqlError::new(
             state::DEPENDENT_OBJECTS_STILL_EXIST,

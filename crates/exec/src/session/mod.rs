@@ -11,6 +11,7 @@ mod block;
 mod cursor;
 mod detach;
 mod explain;
+mod function_call;
 mod log_in;
 mod objects;
 mod own;
@@ -45,6 +46,7 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
+use mote_executor::context::large_objects::LargeObjectDescriptors;
 use mote_executor::context::notifications::SessionNotifications;
 use mote_executor::context::{SequenceValues, SessionState};
 use mote_executor::memory::{self, row_bytes};
@@ -202,6 +204,7 @@ impl Session {
                 deferred: None,
                 instance: database.instance(),
                 notifications: SessionNotifications::default(),
+                large_objects: LargeObjectDescriptors::default(),
             },
             holdings: Holdings::new(&ABOVE_ROUTINES),
             database: database.clone(),

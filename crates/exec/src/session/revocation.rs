@@ -42,6 +42,7 @@ impl Session {
             return;
         }
         self.holdings.portals.end_transaction();
+        self.state.large_objects.clear();
         self.state.catalog.discard_changes();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;

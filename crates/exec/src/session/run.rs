@@ -47,7 +47,7 @@ impl Session {
     }
 
     /// Notes the start of a statement, for itself and for others to see.
-    fn start_statement(&mut self, text: &str) {
+    pub(super) fn start_statement(&mut self, text: &str) {
         self.state.start_statement();
         let goes_on = self.block.state != BlockState::Idle;
         let transaction = goes_on.then_some(self.state.transaction_start_us);
@@ -350,7 +350,7 @@ impl Session {
     }
 
     /// Runs a statement to its end; `parameters` are literals that were taken out of its text. The last one of a text commits before it is reported.
-    fn query_prepared(
+    pub(super) fn query_prepared(
         &mut self,
         prepared: Arc<Prepared>,
         parameters: Vec<Datum>,

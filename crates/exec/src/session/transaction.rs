@@ -544,6 +544,7 @@ impl Session {
     /// Rolls the transaction back; what it knew stays known to the session.
     fn take_back(&mut self) -> Option<CommitReceipt> {
         self.holdings.portals.end_transaction();
+        self.state.large_objects.clear();
         self.state.catalog.discard_changes();
         let receipt = self.transaction.take()?.abort();
         self.known = self.known.max(receipt.known);
@@ -553,6 +554,7 @@ impl Session {
     /// Without a client to tell: the session closes.
     pub(super) fn abort_transaction(&mut self) {
         self.holdings.portals.end_transaction();
+        self.state.large_objects.clear();
         self.state.catalog.discard_changes();
         self.database.exported_snapshots().end(self.state.pid);
         if let Some(transaction) = self.transaction.take() {
@@ -631,8 +633,9 @@ impl Session {
         }
     }
 
-    /// Portals do not outlive their transaction.
+    /// Portals do not outlive their transaction, nor do open large objects.
     pub(super) fn close_portals_at_end(&mut self) {
+        self.state.large_objects.clear();
         while let Some(portal) = self.holdings.portals.pop() {
             self.retire(portal);
         }

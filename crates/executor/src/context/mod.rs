@@ -1,11 +1,12 @@
 //! What a running statement can reach: its transaction, its session's state, the database, the host.
 //!
 //! Read in this order: this file, `state` (what a session keeps for the executor: settings, catalog, clock, sequences),
-//! `identity` (SET ROLE and its kin), `notifications` (LISTEN and NOTIFY before commit), `calls` (what is asked of the
-//! layers above), `wait` (waits for locks and for room in the log).
+//! `identity` (SET ROLE and its kin), `notifications` (LISTEN and NOTIFY before commit), `large_objects` (those that are
+//! open), `calls` (what is asked of the layers above), `wait` (waits for locks and for room in the log).
 
 pub mod calls;
 mod identity;
+pub mod large_objects;
 pub mod notifications;
 pub mod state;
 mod wait;

@@ -11,6 +11,7 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_engine::{DrawnNumbers, SessionMemory};
 use mote_types::Datum;
 
+use super::large_objects::LargeObjectDescriptors;
 use super::notifications::SessionNotifications;
 use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::stored::StoredSequence;
@@ -122,6 +123,7 @@ pub struct SessionState {
     /// What waits for the end of the transaction, and what SET CONSTRAINTS said; None until there is any.
     pub deferred: Option<Box<dyn DeferredWork>>,
     pub notifications: SessionNotifications,
+    pub large_objects: LargeObjectDescriptors,
     /// Which of the databases in this process: part of the key of cached plans.
     pub instance: u64,
 }
@@ -213,6 +215,7 @@ impl SessionState {
             deferred.release_to(depth);
         }
         self.notifications.release_to(depth);
+        self.large_objects.release_to(depth);
     }
 
     /// ROLLBACK TO: takes back what was done with `depth` or more savepoints open. Answers with the settings to report.
@@ -223,6 +226,7 @@ impl SessionState {
             deferred.rollback_to(depth);
         }
         self.notifications.rollback_to(depth);
+        self.large_objects.rollback_to(depth);
         Ok(self.settings.rollback_to(depth))
     }
 

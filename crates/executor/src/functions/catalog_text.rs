@@ -9,6 +9,7 @@ use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
+use crate::large_object;
 use crate::runtime::Runtime;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
@@ -230,6 +231,11 @@ fn is_visible(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
 /// The comment on an object of the database; the catalog's name, if given, tells of which kind.
 fn comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let catalog = a.get(1).and_then(Datum::as_str);
+    if catalog == Some("pg_largeobject") {
+        let snapshot = runtime.snapshot();
+        let found = large_object::shown::comment(oid_value(&a[0]), snapshot, runtime.context());
+        return Ok(found.map_or(Datum::Null, Datum::from));
+    }
     let found = find_comment(&facts(runtime), Oid(oid_value(&a[0])), catalog, 0);
     Ok(found.map_or(Datum::Null, Datum::from))
 }

@@ -2,7 +2,7 @@
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `range`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
-//! `system`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
+//! `system`, `large_object`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -26,6 +26,7 @@ mod hash;
 pub mod json;
 mod json_path;
 mod keywords;
+mod large_object;
 pub mod math;
 mod ordered_set;
 pub mod pattern;
@@ -177,6 +178,7 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| snapshot::body(name))
         .or_else(|| extension::body(name))
         .or_else(|| system::body(name))
+        .or_else(|| large_object::body(name))
         .or_else(|| privilege::body(name))
         .or_else(|| acl::body(name))
         .or_else(|| datetime_comparison(name))

@@ -468,7 +468,7 @@ impl AdvisoryCall {
 // Sizes and log positions.
 
 /// What assigns numbers or speaks to other sessions, on a node that only follows.
-fn refuse_command_in_recovery(database: &Database, name: &str) -> SqlResult<()> {
+pub(super) fn refuse_command_in_recovery(database: &Database, name: &str) -> SqlResult<()> {
     match database.is_following() {
         true => Err(write_error::recovery_error(name)),
         false => Ok(()),

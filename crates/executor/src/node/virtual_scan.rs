@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
+use mote_engine::Snapshot;
 use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::ScanColumn;
@@ -12,6 +13,7 @@ use mote_types::{Datum, Record};
 use super::Operator;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
+use crate::large_object;
 use crate::runtime::Runtime;
 use mote_catalog::views::{Source, TABLES};
 
@@ -67,7 +69,11 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
     }
 }
 
-fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+fn make_rows(
+    relation: Oid,
+    snapshot: &Snapshot,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Datum>>> {
     let source = Source {
         session: context.session.reader(),
         transaction: context.transaction,
@@ -77,13 +83,17 @@ fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec
         hba: context.database.hba(),
         server_settings: context.database.server_settings(),
     };
-    TABLES.rows(relation, &source, context.host)
+    let mut rows = TABLES.rows(relation, &source, context.host)?;
+    large_object::shown::append(relation, &mut rows, snapshot, context)?;
+    Ok(rows)
 }
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.rows.is_none() {
-            self.rows = Some(make_rows(self.program.relation.oid, runtime.context())?);
+            let snapshot = runtime.snapshot();
+            let rows = make_rows(self.program.relation.oid, snapshot, runtime.context())?;
+            self.rows = Some(rows);
             self.position = 0;
         }
         loop {

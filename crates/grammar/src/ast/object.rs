@@ -301,6 +301,7 @@ pub enum ObjectKind {
     Role,
     Extension,
     Language,
+    LargeObject,
     Collation,
     Tablespace,
     /// A kind mote has no objects of; the name is the grammar's, as in `FOREIGN SERVER`.
@@ -315,6 +316,8 @@ pub enum ObjectReference {
     /// A function, procedure, aggregate or operator with the types of its arguments.
     Signature(ObjectSignature),
     Type(TypeName),
+    /// A large object, by its OID.
+    LargeObject(u32),
     /// `CONSTRAINT name ON DOMAIN domain`.
     DomainConstraint {
         domain: TypeName,

@@ -32,6 +32,13 @@ impl Converter<'_> {
                     location: Location::NONE,
                 }))
             }
+            // Four bytes, whatever their sign.
+            Node::Integer(number) if kind == ObjectKind::LargeObject => {
+                Ok(ObjectReference::LargeObject(number.ival as u32))
+            }
+            Node::Float(number) if kind == ObjectKind::LargeObject => {
+                large_object_number(number.fval().unwrap_or_default())
+            }
             Node::RangeVar(relation) => Ok(self.relation_as_reference(relation)),
             Node::TypeName(type_name) => Ok(ObjectReference::Type(self.type_name(type_name)?)),
             Node::ObjectWithArgs(signature) => Ok(ObjectReference::Signature(self.signature(signature)?)),
@@ -458,6 +465,23 @@ impl Converter<'_> {
     }
 }
 
+fn large_object_number(digits: &str) -> SqlResult<ObjectReference> {
+    use mote_common::error::state;
+    if let Ok(number) = digits.parse() {
+        return Ok(ObjectReference::LargeObject(number));
+    }
+    Err(match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("value \"{digits}\" is out of range for type oid"),
+        ),
+        false => SqlError::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            format!("invalid input syntax for type oid: \"{digits}\""),
+        ),
+    })
+}
+
 pub(super) fn object_kind(kind: raw::ObjectType::Type) -> ObjectKind {
     use raw::ObjectType::*;
     match kind {
@@ -494,7 +518,7 @@ pub(super) fn object_kind(kind: raw::ObjectType::Type) -> ObjectKind {
         OBJECT_FDW => ObjectKind::Other("FOREIGN DATA WRAPPER"),
         OBJECT_FOREIGN_SERVER => ObjectKind::Other("FOREIGN SERVER"),
         OBJECT_FOREIGN_TABLE => ObjectKind::Other("FOREIGN TABLE"),
-        OBJECT_LARGEOBJECT => ObjectKind::Other("LARGE OBJECT"),
+        OBJECT_LARGEOBJECT => ObjectKind::LargeObject,
         OBJECT_OPCLASS => ObjectKind::Other("OPERATOR CLASS"),
         OBJECT_OPFAMILY => ObjectKind::Other("OPERATOR FAMILY"),
         OBJECT_PARAMETER_ACL => ObjectKind::Other("PARAMETER"),

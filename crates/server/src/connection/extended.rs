@@ -7,7 +7,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_exec::session::ExecuteEnd;
 use mote_types::encoding::{Converter, binary_from_client};
-use mote_types::{ColumnType, Datum, input_binary, input_text};
+use mote_types::{ColumnType, Datum, FormatSettings, input_binary, input_text};
 
 use super::Connection;
 use crate::pgwire::backend;
@@ -37,44 +37,24 @@ impl Connection {
         self.with_host(yielder, false, |session, host| {
             let target = session.bind_target(bind.statement, bind.portal, host)?;
             let types = target.parameters();
-            if types.len() != bind.parameter_count {
+            if types.len() != bind.parameters.count {
                 return Err(protocol_violation(format!(
                     "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
-                    bind.parameter_count,
+                    bind.parameters.count,
                     bind.statement,
                     types.len()
                 )));
             }
             let mut parameters = session.parameter_buffer();
             let settings = &session.state.settings.effective.format;
-            for ((value, format), ty) in bind.parameters().zip(types) {
-                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len(), "");
-                parameters.push(match (value, format) {
-                    (None, _) => Datum::Null,
-                    (Some(bytes), 0) => {
-                        let text = match converter {
-                            None => frontend::utf8(bytes).map(Cow::Borrowed),
-                            Some(converter) => converter.decode(bytes),
-                        }
-                        .map_err(in_parameter)?;
-                        // PostgreSQL shows as much of it as log_parameter_max_length_on_error allows: nothing, unless a
-                        // superuser wants it.
-                        input_text(*ty, &text, settings).map_err(|error| {
-                            self::in_parameter(error, bind.portal, parameters.len(), " = '...'")
-                        })?
-                    }
-                    (Some(bytes), 1) => match converter {
-                        None => input_binary(*ty, bytes),
-                        Some(converter) => recoded_binary(*ty, bytes, converter),
-                    }
-                    .map_err(in_parameter)?,
-                    (Some(_), other) => {
-                        return Err(SqlError::new(
-                            state::INVALID_PARAMETER_VALUE,
-                            format!("unsupported format code: {other}"),
-                        ));
-                    }
-                });
+            for (value, ty) in bind.parameters.iter().zip(types) {
+                let read = parameter(value, *ty, converter, settings);
+                let number = parameters.len();
+                parameters.push(read.map_err(|(error, shown)| match value.1 {
+                    0 | 1 => in_parameter(error, bind.portal, number, shown),
+                    // No value was looked at.
+                    _ => error,
+                })?);
             }
             session.bind(bind.portal, target, parameters, bind.result_formats().collect())
         })?;
@@ -162,6 +142,38 @@ impl Connection {
         }
         backend::close_complete(&mut self.wire.output);
         Ok(())
+    }
+}
+
+/// A value that came with a message; else why it is none of the type, and what a message shows of it.
+pub(super) fn parameter(
+    (value, format): (Option<&[u8]>, i16),
+    ty: ColumnType,
+    converter: Option<Converter>,
+    settings: &FormatSettings,
+) -> Result<Datum, (SqlError, &'static str)> {
+    let unseen = |error| (error, "");
+    match (value, format) {
+        (None, _) => Ok(Datum::Null),
+        (Some(bytes), 0) => {
+            let text = match converter {
+                None => frontend::utf8(bytes).map(Cow::Borrowed),
+                Some(converter) => converter.decode(bytes),
+            }
+            .map_err(unseen)?;
+            // PostgreSQL shows as much of it as log_parameter_max_length_on_error allows: nothing, unless a superuser
+            // wants it.
+            input_text(ty, &text, settings).map_err(|error| (error, " = '...'"))
+        }
+        (Some(bytes), 1) => match converter {
+            None => input_binary(ty, bytes),
+            Some(converter) => recoded_binary(ty, bytes, converter),
+        }
+        .map_err(unseen),
+        (Some(_), other) => Err(unseen(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("unsupported format code: {other}"),
+        ))),
     }
 }
 

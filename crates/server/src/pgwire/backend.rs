@@ -227,6 +227,14 @@ pub fn data_row(
     out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
 }
 
+/// Makes FunctionCallResponse of the DataRow with one value that begins at `start`: the same without the count.
+pub fn row_as_function_result(out: &mut Vec<u8>, start: usize) {
+    let length = (out.len() - start - 3) as u32;
+    out[start] = b'V';
+    out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+    out.drain(start + 5..start + 7);
+}
+
 fn copy_response(out: &mut Vec<u8>, kind: u8, columns: usize, binary: bool) {
     message(out, kind, |out| {
         out.push(binary as u8);

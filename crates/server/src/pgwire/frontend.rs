@@ -199,9 +199,7 @@ impl<'a> Parse<'a> {
 pub struct Bind<'a> {
     pub portal: &'a str,
     pub statement: &'a str,
-    parameter_formats: &'a [u8],
-    pub parameter_count: usize,
-    parameters: Fields<'a>,
+    pub parameters: Values<'a>,
     result_formats: &'a [u8],
 }
 
@@ -210,16 +208,69 @@ impl<'a> Bind<'a> {
         let mut fields = Fields::new(body);
         let portal = fields.string()?;
         let statement = fields.string()?;
+        let parameters = Values::read(&mut fields, |formats, count| {
+            format!("bind message has {formats} parameter formats but {count} parameters")
+        })?;
+        let results = fields.count()?;
+        let result_formats = fields.bytes(results * 2)?;
+        fields.end()?;
+        Ok(Bind {
+            portal,
+            statement,
+            parameters,
+            result_formats,
+        })
+    }
+
+    pub fn result_formats(&self) -> impl Iterator<Item = i16> + 'a {
+        let formats = self.result_formats;
+        (0..formats.len() / 2).map(move |i| format_at(formats, i))
+    }
+}
+
+/// FunctionCall: a function by its OID.
+pub struct FunctionCall<'a> {
+    pub function: u32,
+    pub arguments: Values<'a>,
+    pub result_format: i16,
+}
+
+impl<'a> FunctionCall<'a> {
+    pub fn read(body: &'a [u8]) -> SqlResult<FunctionCall<'a>> {
+        let mut fields = Fields::new(body);
+        let function = fields.i32()? as u32;
+        let arguments = Values::read(&mut fields, |formats, count| {
+            format!("function call message contains {formats} argument formats but {count} arguments")
+        })?;
+        let result_format = fields.i16()?;
+        fields.end()?;
+        Ok(FunctionCall {
+            function,
+            arguments,
+            result_format,
+        })
+    }
+}
+
+/// Values with their formats, as Bind and FunctionCall have them.
+#[derive(Clone, Copy)]
+pub struct Values<'a> {
+    pub count: usize,
+    formats: &'a [u8],
+    values: Fields<'a>,
+}
+
+impl<'a> Values<'a> {
+    /// `mismatch` says what is wrong with so many formats for so many values.
+    fn read(fields: &mut Fields<'a>, mismatch: impl Fn(usize, usize) -> String) -> SqlResult<Values<'a>> {
         let formats = fields.count()?;
-        let parameter_formats = fields.bytes(formats * 2)?;
-        let parameter_count = fields.count()?;
-        if formats > 1 && formats != parameter_count {
-            return Err(protocol_violation(format!(
-                "bind message has {formats} parameter formats but {parameter_count} parameters"
-            )));
+        let format_bytes = fields.bytes(formats * 2)?;
+        let count = fields.count()?;
+        if formats > 1 && formats != count {
+            return Err(protocol_violation(mismatch(formats, count)));
         }
-        let parameters = fields;
-        for _ in 0..parameter_count {
+        let values = *fields;
+        for _ in 0..count {
             let length = fields.i32()?;
             if length >= 0 {
                 fields.bytes(length as usize)?;
@@ -227,37 +278,26 @@ impl<'a> Bind<'a> {
                 return Err(protocol_violation("invalid parameter length in bind message"));
             }
         }
-        let results = fields.count()?;
-        let result_formats = fields.bytes(results * 2)?;
-        fields.end()?;
-        Ok(Bind {
-            portal,
-            statement,
-            parameter_formats,
-            parameter_count,
-            parameters,
-            result_formats,
+        Ok(Values {
+            count,
+            formats: format_bytes,
+            values,
         })
     }
 
-    /// (value or NULL, binary) for each parameter.
-    pub fn parameters(&self) -> impl Iterator<Item = (Option<&'a [u8]>, i16)> + '_ {
-        let mut fields = self.parameters;
-        (0..self.parameter_count).map(move |i| {
+    /// (value or NULL, format) for each.
+    pub fn iter(self) -> impl Iterator<Item = (Option<&'a [u8]>, i16)> {
+        let mut fields = self.values;
+        (0..self.count).map(move |i| {
             let length = fields.i32().expect("checked by read");
             let value = (length >= 0).then(|| fields.bytes(length as usize).expect("checked by read"));
-            let format = match self.parameter_formats.len() / 2 {
+            let format = match self.formats.len() / 2 {
                 0 => 0,
-                1 => format_at(self.parameter_formats, 0),
-                _ => format_at(self.parameter_formats, i),
+                1 => format_at(self.formats, 0),
+                _ => format_at(self.formats, i),
             };
             (value, format)
         })
-    }
-
-    pub fn result_formats(&self) -> impl Iterator<Item = i16> + 'a {
-        let formats = self.result_formats;
-        (0..formats.len() / 2).map(move |i| format_at(formats, i))
     }
 }
 
@@ -296,7 +336,7 @@ mod tests {
         assert!(Bind::read(body).is_err());
         let good = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\0";
         let bind = Bind::read(good).unwrap();
-        let parameters: Vec<_> = bind.parameters().collect();
+        let parameters: Vec<_> = bind.parameters.iter().collect();
         assert_eq!(parameters, [(Some(&b"a"[..]), 1), (None, 1)]);
     }
 
@@ -311,11 +351,14 @@ mod tests {
                 .collect();
             let result = std::panic::catch_unwind(|| {
                 if let Ok(bind) = Bind::read(&bytes) {
-                    bind.parameters().for_each(drop);
+                    bind.parameters.iter().for_each(drop);
                     bind.result_formats().for_each(drop);
                 }
                 if let Ok(parse) = Parse::read(&bytes) {
                     parse.types();
+                }
+                if let Ok(call) = FunctionCall::read(&bytes) {
+                    call.arguments.iter().for_each(drop);
                 }
                 let _ = buffer(&bytes).peek(1000);
             });

@@ -19,6 +19,7 @@ mod enums;
 mod helper;
 mod integer;
 mod json;
+mod large_object;
 mod numeric;
 mod range;
 mod record;
@@ -111,6 +112,7 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     json::SIGNATURES,
     set_returning::SIGNATURES,
     system::SIGNATURES,
+    large_object::SIGNATURES,
     type_io::SIGNATURES,
     helper::SIGNATURES,
 ];
