@@ -102,9 +102,13 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
 }
 
 fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
-    // As casts to text, by which `bpchar` loses its blanks.
+    // As casts to text, by which `bpchar` loses its blanks, and which write a boolean and an address out.
     let mut side = |position: usize| match (&a[position], site.arguments[position]) {
         (value, ty) if ty.oid == oid::BPCHAR => copy_text(without_blanks(text(value))),
+        (value @ (Datum::Bool(_) | Datum::Bytea(_)), ty) => {
+            let converted = crate::value::convert(runtime, value, ty, ColumnType::TEXT, true)?;
+            copy_text(text(&converted))
+        }
         (value, ty) => as_text(runtime, value, ty),
     };
     let (left, right) = (side(0)?, side(1)?);

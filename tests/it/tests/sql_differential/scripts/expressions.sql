@@ -44,3 +44,6 @@ select (select 1) + (select 2), array[(select 1), 2], (array[1, 2, 3])[(select 2
 /* comment /* nested */ still */ select 1 -- trailing
 ;
 select ';', ';'';';
+-- What is not text is joined to text as a cast writes it.
+select 'a'::text || true, false || 'a'::text, 'a'::text || '10.0.0.1'::inet, 'a'::text || '10.0.0.0/8'::cidr;
+select 'a'::text || '\x0102'::bytea, 'a'::text || 'x  '::char(5) || 'b', 'a'::text || 1.50, 'a' || row(true);
