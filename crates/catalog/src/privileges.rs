@@ -4,7 +4,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_planner::plan::Plan;
 use mote_sql::access::{RelationAccess, privilege};
-use mote_sql::catalog::{CatalogView, Relation, RelationKind};
+use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
@@ -67,16 +67,7 @@ pub fn check_relation(session: &SessionCatalog, access: &RelationAccess) -> SqlR
     if has_privileges(session, &relation, role, access.privileges) {
         return Ok(());
     }
-    Err(denied(relation_word(relation.kind), &relation.name))
-}
-
-fn relation_word(kind: RelationKind) -> &'static str {
-    match kind {
-        RelationKind::View => "view",
-        RelationKind::Sequence => "sequence",
-        RelationKind::Index => "index",
-        RelationKind::Table | RelationKind::Virtual => "table",
-    }
+    Err(denied(relation.kind.word(), &relation.name))
 }
 
 pub fn denied(kind: &str, name: &str) -> SqlError {

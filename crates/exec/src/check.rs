@@ -14,9 +14,7 @@ use mote_engine::{Access, BeginOptions};
 
 use crate::embedded::LocalSession;
 use mote_catalog::catalog_store::Catalog;
-use mote_catalog::catalog_store::stored::{
-    StoredConstraintKind, StoredForeignKey, StoredKind, StoredRelation,
-};
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredForeignKey, StoredRelation};
 use mote_catalog::database::Database;
 use mote_catalog::write_error;
 use mote_executor::node::modify::partition::PartitionTest;
@@ -67,7 +65,7 @@ pub fn check_rows(
     let mut tables: Vec<&StoredRelation> = catalog
         .relations()
         .map(|entry| &entry.stored)
-        .filter(|stored| stored.kind == StoredKind::Table)
+        .filter(|stored| stored.kind.has_rows() && stored.populated)
         .collect();
     tables.sort_by_key(|stored| stored.oid);
     let mut report = SqlReport::default();

@@ -44,6 +44,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
         kind: match stored.kind {
             StoredKind::Table => RelationKind::Table,
             StoredKind::View => RelationKind::View,
+            StoredKind::MaterializedView => RelationKind::MaterializedView,
             StoredKind::Sequence => RelationKind::Sequence,
         },
         owner: Oid(stored.owner),
@@ -96,6 +97,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
         triggers: super::triggers::described(stored),
         foreign_key_firing: super::triggers::firing(stored.foreign_key_firing.unwrap_or('O')),
         view_query: stored.view_query.clone(),
+        populated: stored.populated,
         rows: RowCount::new(UNKNOWN_ROWS),
         temporary: stored.temporary,
         acl: stored.acl.iter().map(Into::into).collect(),

@@ -15,4 +15,7 @@ pub struct Identity {
     pub authenticated_user: Oid,
     /// How many SECURITY DEFINER routines run: above 0 the current user is not the one that the settings name.
     pub definers: u32,
+    /// How many of those run what somebody else has written in the owner's name, as REFRESH MATERIALIZED VIEW does: nothing
+    /// that outlasts them may be begun.
+    pub restricted: u32,
 }

@@ -192,7 +192,35 @@ impl StoredRole {
 pub enum StoredKind {
     Table,
     View,
+    MaterializedView,
     Sequence,
+}
+
+impl StoredKind {
+    /// What messages call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            StoredKind::Table => "table",
+            StoredKind::View => "view",
+            StoredKind::MaterializedView => "materialized view",
+            StoredKind::Sequence => "sequence",
+        }
+    }
+
+    /// As the detail of a refusal says it: "This operation is not supported for views."
+    pub fn not_supported(self) -> String {
+        format!("This operation is not supported for {}s.", self.word())
+    }
+
+    /// Rows in a table of the engine.
+    pub fn has_rows(self) -> bool {
+        matches!(self, StoredKind::Table | StoredKind::MaterializedView)
+    }
+
+    /// Made from a query, which says what it depends on.
+    pub fn has_query(self) -> bool {
+        matches!(self, StoredKind::View | StoredKind::MaterializedView)
+    }
 }
 
 /// What COMMIT does to a temporary table.
@@ -221,6 +249,9 @@ pub struct StoredRelation {
     pub constraints: Vec<StoredConstraint>,
     #[serde(default)]
     pub view_query: Option<String>,
+    /// A materialized view has rows to read: since it was made, or since the last REFRESH.
+    #[serde(default = "yes")]
+    pub populated: bool,
     #[serde(default)]
     pub triggers: Vec<StoredTrigger>,
     /// How ENABLE and DISABLE TRIGGER ALL left the checks of foreign keys, in the letters of pg_trigger.tgenabled. None:

@@ -434,6 +434,18 @@ impl Settings {
         self.bring_back(&key, old.value, old.source);
     }
 
+    /// Brings back what was set since `mark`. Returns what the client must be told.
+    pub fn undo_to(&mut self, mark: usize) -> Vec<Reported> {
+        let mut changed = Vec::new();
+        while self.undo.len() > mark
+            && let Some(undo) = self.undo.pop()
+        {
+            self.bring_back(&undo.setting, undo.value, undo.source);
+            changed.push(undo.setting);
+        }
+        self.reported_of(&changed)
+    }
+
     /// True if the transaction changed settings.
     #[inline]
     pub fn has_undo(&self) -> bool {

@@ -90,6 +90,7 @@ impl Definition {
             triggers: Vec::new(),
             foreign_key_firing: mote_sql::catalog::trigger::TriggerFiring::Origin,
             view_query: None,
+            populated: true,
             rows: RowCount::new(100.0),
             temporary: false,
             acl: Vec::new(),

@@ -185,6 +185,12 @@ impl<'a> Facts<'a> {
         self.relations_of_kind(StoredKind::Table)
     }
 
+    /// Tables and materialized views: what counts its rows.
+    pub fn with_rows(&self) -> impl Iterator<Item = Known<'_>> {
+        let relations = self.relations().into_iter();
+        relations.filter(|known| known.stored.kind.has_rows())
+    }
+
     /// Indexes of users in this database, in order of their tables.
     pub fn indexes(&self) -> impl Iterator<Item = KnownIndex<'_>> {
         self.relations().into_iter().flat_map(|known| {

@@ -4,6 +4,8 @@
 //! dropped column keeps its place, since positions are attribute numbers. What cannot be done this way rewrites the
 //! table (`rebuild`).
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
@@ -19,8 +21,9 @@ use super::{
     composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger,
     view,
 };
+use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
-    StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
+    StoredColumn, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -340,15 +343,39 @@ fn views_reading(
     forget(&mut without.columns[position as usize], position);
     write::put(StoredObject::Relation(without), context)?;
     let mut reading = Vec::new();
-    for entry in dependents {
-        let text = format!("SELECT * FROM {}", schema::qualified_name(&entry.stored, context));
+    for entry in &dependents {
+        // What a materialized view holds can be read as long as it stands: its query tells.
+        let text = match (entry.stored.kind, &entry.stored.view_query) {
+            (StoredKind::MaterializedView, Some(query)) => query.clone(),
+            _ => format!("SELECT * FROM {}", schema::qualified_name(&entry.stored, context)),
+        };
         let statement = internal::parse(&text, context)?;
         if internal::plan(&statement, &text, context).is_err() {
             reading.push(entry.stored.clone());
         }
     }
     write::put(StoredObject::Relation(table.clone()), context)?;
+    add_readers_of_materialized(&mut reading, &dependents);
     Ok(reading)
+}
+
+/// What reads a materialized view among `reading` binds without the column and goes with the view all the same.
+fn add_readers_of_materialized(reading: &mut Vec<StoredRelation>, dependents: &[Arc<RelationEntry>]) {
+    let mut next = 0;
+    while let Some(view) = reading.get(next).cloned() {
+        next += 1;
+        if view.kind != StoredKind::MaterializedView {
+            continue;
+        }
+        let mut place = next;
+        for entry in dependents {
+            let known = reading.iter().any(|known| known.oid == entry.stored.oid);
+            if !known && entry.stored.depends_on.contains(&view.oid) {
+                reading.insert(place, entry.stored.clone());
+                place += 1;
+            }
+        }
+    }
 }
 
 /// ALTER COLUMN .. TYPE.
@@ -444,7 +471,8 @@ fn refuse_type_dependents(
             "cannot alter type of a column used by a view or rule",
         )
         .detail(format!(
-            "rule _RETURN on view {} depends on column \"{column}\"",
+            "rule _RETURN on {} {} depends on column \"{column}\"",
+            view.kind.word(),
             view.name
         )));
     }

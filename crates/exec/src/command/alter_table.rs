@@ -10,7 +10,7 @@ use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, attach_partition, cluster, composite_type, constraint, create_table, drop,
-    partition_index, rename, row_checks, schema, view,
+    materialized_view, partition_index, rename, row_checks, schema, view,
 };
 use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -50,23 +50,26 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
     if alter.kind == ObjectKind::Type {
         return composite_type::alter(alter, context);
     }
-    if alter.kind != ObjectKind::Table {
-        return Err(SqlError::unsupported("ALTER of this kind of relation"));
-    }
+    let tag = match alter.kind {
+        ObjectKind::Table => TAG,
+        ObjectKind::MaterializedView => CommandTag::Word("ALTER MATERIALIZED VIEW"),
+        _ => return Err(SqlError::unsupported("ALTER of this kind of relation")),
+    };
     let strongest = alter
         .commands
         .iter()
         .map(lock_mode)
         .max()
         .unwrap_or(TableLockMode::AccessExclusive);
-    let Some(mut table) = schema::table_for_change(&alter.name, strongest, context)? else {
+    let Some(mut table) = schema::relation_for_change(&alter.name, strongest, context)? else {
         if alter.if_exists {
             let message = format!("relation \"{}\" does not exist, skipping", alter.name.name);
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
-            return Ok(TAG);
+            return Ok(tag);
         }
         return Err(schema::undefined_table(&alter.name));
     };
+    check_kind(alter, &table)?;
     schema::refuse_pending_events("ALTER TABLE", &table, context)?;
     attach_partition::refuse_pending_detach(&table)?;
     for command in &alter.commands {
@@ -82,7 +85,26 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
                 .clone();
         }
     }
-    Ok(TAG)
+    Ok(tag)
+}
+
+/// Whether the commands can be run on a relation of this kind.
+fn check_kind(alter: &AlterTable, relation: &StoredRelation) -> SqlResult<()> {
+    match (alter.kind, relation.kind) {
+        (ObjectKind::Table, StoredKind::Table) => return Ok(()),
+        (_, StoredKind::MaterializedView) => {}
+        (ObjectKind::MaterializedView, _) => {
+            return Err(schema::wrong_kind(
+                &relation.name,
+                StoredKind::MaterializedView.word(),
+            ));
+        }
+        _ => return Err(schema::wrong_kind(&relation.name, "table")),
+    }
+    for command in &alter.commands {
+        materialized_view::check_alter(command, relation)?;
+    }
+    Ok(())
 }
 
 /// ATTACH and DETACH stand alone in their statement.
@@ -189,6 +211,7 @@ fn change_owner(
 ) -> SqlResult<CommandTag> {
     let tag = CommandTag::Word(match alter.kind {
         ObjectKind::View => "ALTER VIEW",
+        ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
         ObjectKind::Sequence => "ALTER SEQUENCE",
         ObjectKind::Table => "ALTER TABLE",
         _ => return Err(SqlError::unsupported("OWNER TO of this kind of relation")),
@@ -202,6 +225,9 @@ fn change_owner(
         return Err(schema::undefined_table(&alter.name));
     };
     schema::require_owner(&entry.stored, context)?;
+    if alter.kind == ObjectKind::MaterializedView {
+        check_kind(alter, &entry.stored)?;
+    }
     let mut relation = entry.stored.clone();
     rename::change_owner(&mut relation, owner, context)?;
     write::put(StoredObject::Relation(relation), context)?;

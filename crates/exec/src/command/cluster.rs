@@ -8,7 +8,7 @@ use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
-use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
@@ -66,8 +66,11 @@ fn named(
     // Whoever may not shall not make others wait behind him.
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
     schema::require_owner(&entry.stored, context)?;
-    let mut table = schema::table_for_change(name, TableLockMode::AccessExclusive, context)?
+    let mut table = schema::relation_for_change(name, TableLockMode::AccessExclusive, context)?
         .ok_or_else(|| schema::undefined_table(name))?;
+    if !table.kind.has_rows() {
+        return Err(schema::wrong_kind(&table.name, "table or materialized view"));
+    }
     let position = match index {
         Some(index) => index_position(&table, index)?,
         None => table
@@ -193,7 +196,7 @@ fn cluster_known(table: Oid, index: u32, context: &mut StatementContext<'_>) -> 
     let Some(position) = table.indexes.iter().position(|known| known.oid == index) else {
         return Ok(());
     };
-    if table.kind != StoredKind::Table || !privileges::is_member(&context.session.catalog, Oid(table.owner)) {
+    if !table.kind.has_rows() || !privileges::is_member(&context.session.catalog, Oid(table.owner)) {
         return Ok(());
     }
     mark(&mut table, Some(position));

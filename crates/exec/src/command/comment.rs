@@ -49,9 +49,10 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         return Err(SqlError::unsupported("COMMENT ON this kind of object"));
     };
     match comment.kind {
-        ObjectKind::Table => on_relation(name, StoredKind::Table, "table", text, context)?,
-        ObjectKind::View => on_relation(name, StoredKind::View, "view", text, context)?,
-        ObjectKind::Sequence => on_relation(name, StoredKind::Sequence, "sequence", text, context)?,
+        ObjectKind::Table => on_relation(name, StoredKind::Table, text, context)?,
+        ObjectKind::View => on_relation(name, StoredKind::View, text, context)?,
+        ObjectKind::MaterializedView => on_relation(name, StoredKind::MaterializedView, text, context)?,
+        ObjectKind::Sequence => on_relation(name, StoredKind::Sequence, text, context)?,
         ObjectKind::Column => on_column(name, text, context)?,
         ObjectKind::TableConstraint => on_constraint(name, text, context)?,
         ObjectKind::Trigger => on_trigger(name, text, context)?,
@@ -78,7 +79,6 @@ fn relation_to_change(
 fn on_relation(
     name: &QualifiedName,
     kind: StoredKind,
-    word: &str,
     text: Option<String>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
@@ -86,7 +86,7 @@ fn on_relation(
     if relation.kind != kind {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not a {word}", relation.name),
+            format!("\"{}\" is not a {}", relation.name, kind.word()),
         ));
     }
     relation.comment = text;

@@ -20,9 +20,7 @@ use mote_types::{ColumnType, format_type};
 
 use super::{create_table, schema, user_type};
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::stored::{
-    StoredAttribute, StoredKind, StoredObject, StoredRelation, StoredUserType,
-};
+use mote_catalog::catalog_store::stored::{StoredAttribute, StoredObject, StoredRelation, StoredUserType};
 use mote_catalog::catalog_store::{Catalog, RelationEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::{object_locks, write};
@@ -304,7 +302,7 @@ fn holders(ty: Oid, context: &StatementContext<'_>) -> Vec<(Arc<RelationEntry>, 
     let mut found = Vec::new();
     let tables = relations_with_rows_of(ty, &catalog).into_iter();
     for entry in tables.filter_map(|oid| catalog.relation(oid)) {
-        if entry.stored.kind != StoredKind::Table {
+        if !entry.stored.kind.has_rows() {
             continue;
         }
         for (position, column) in entry.stored.columns.iter().enumerate() {

@@ -15,7 +15,7 @@ use super::index_keys::IndexKeys;
 use super::{internal, routine, schema};
 use mote_catalog::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
-    StoredInheritance, StoredRelation,
+    StoredInheritance, StoredKind, StoredRelation,
 };
 use mote_executor::context::StatementContext;
 
@@ -476,6 +476,10 @@ fn referencing_column(table: &StoredRelation, name: &str) -> SqlResult<u16> {
 
 /// The referenced columns, in the order written, and the unique index over them.
 fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(Vec<u16>, u32)> {
+    if target.kind != StoredKind::Table {
+        let message = format!("referenced relation \"{}\" is not a table", target.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+    }
     if key.referenced_columns.is_empty() {
         let primary = target.indexes.iter().find(|index| index.primary).ok_or_else(|| {
             SqlError::new(

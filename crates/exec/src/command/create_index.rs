@@ -66,8 +66,12 @@ pub(super) fn run(
         true => (TableLockMode::ShareUpdateExclusive, Writers::GoOn),
         false => (TableLockMode::ShareRowExclusive, Writers::Wait),
     };
-    let mut table = schema::table_for_change(&create.table, lock, context)?
+    let mut table = schema::relation_for_change(&create.table, lock, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
+    if !table.kind.has_rows() {
+        let message = format!("cannot create index on relation \"{}\"", table.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(table.kind.not_supported()));
+    }
     if create.concurrently && table.partitioning.is_some() {
         let message = format!(
             "cannot create index on partitioned table \"{}\" concurrently",

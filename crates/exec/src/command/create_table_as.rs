@@ -1,4 +1,4 @@
-//! CREATE TABLE AS and SELECT INTO: a table of a query's rows.
+//! CREATE TABLE AS and SELECT INTO: a table of a query's rows. CREATE MATERIALIZED VIEW is the same statement to the grammar.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -6,7 +6,7 @@ use mote_engine::{RowWriter, TableDefinition};
 use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
-use super::{create_table, internal, schema, temporary, view};
+use super::{create_table, internal, materialized_view, schema, temporary, view};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
 use mote_catalog::tag::CommandTag;
@@ -16,11 +16,17 @@ use mote_executor::runtime::{Runtime, Values};
 
 impl Command for CreateTableAs {
     fn name(&self) -> &'static str {
-        "CREATE TABLE AS"
+        match self.materialized_view {
+            true => materialized_view::TAG,
+            false => "CREATE TABLE AS",
+        }
     }
 
     fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-        run(self, issued.text, context)
+        match self.materialized_view {
+            true => materialized_view::create(self, issued.text, context),
+            false => run(self, issued.text, context),
+        }
     }
 }
 
@@ -75,7 +81,12 @@ pub(super) fn run(
     fill(oid, &mut query, context).map(CommandTag::SelectInto)
 }
 
-fn fill(table: Oid, query: &mut internal::Query, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+/// Puts the rows of the query into a table, whose storage the caller has locked or made.
+pub(super) fn fill(
+    table: Oid,
+    query: &mut internal::Query,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
     let relation = context
         .relation(table)
         .ok_or_else(|| SqlError::internal("a new table is in the catalog"))?;
@@ -104,9 +115,6 @@ fn fill(table: Oid, query: &mut internal::Query, context: &mut StatementContext<
 }
 
 fn refuse_unsupported(create: &CreateTableAs) -> SqlResult<()> {
-    if create.materialized_view {
-        return Err(SqlError::unsupported("CREATE MATERIALIZED VIEW"));
-    }
     if let Statement::Execute(_) = create.source {
         return Err(SqlError::unsupported("CREATE TABLE AS EXECUTE"));
     }

@@ -46,6 +46,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     match kind {
         ObjectKind::Table => "DROP TABLE",
         ObjectKind::View => "DROP VIEW",
+        ObjectKind::MaterializedView => "DROP MATERIALIZED VIEW",
         ObjectKind::Index => "DROP INDEX",
         ObjectKind::Schema => "DROP SCHEMA",
         ObjectKind::Sequence => "DROP SEQUENCE",
@@ -153,6 +154,7 @@ fn word_of_kind(kind: ObjectKind) -> SqlResult<&'static str> {
     Ok(match kind {
         ObjectKind::Table => "table",
         ObjectKind::View => "view",
+        ObjectKind::MaterializedView => "materialized view",
         ObjectKind::Index => "index",
         ObjectKind::Schema => "schema",
         ObjectKind::Sequence => "sequence",
@@ -201,7 +203,7 @@ fn find(
         missing(name, drop, context)?;
         return Ok(None);
     };
-    let kind = word_of(entry.stored.kind);
+    let kind = entry.stored.kind.word();
     if kind != word {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
@@ -299,7 +301,7 @@ impl Dependents {
         let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
         for (routine, relation) in routine::users_of_rows(&oids, context) {
             let read = dropped.iter().find(|d| d.oid == relation).expect("one of them");
-            let on = described(read, context).replacen(word_of(read.kind), "type", 1);
+            let on = described(read, context).replacen(read.kind.word(), "type", 1);
             found.routines.push((routine, on));
         }
         found
@@ -399,21 +401,13 @@ pub(super) fn described(relation: &StoredRelation, context: &StatementContext<'_
     } else {
         schema::qualified_name(relation, context)
     };
-    format!("{} {name}", word_of(relation.kind))
+    format!("{} {name}", relation.kind.word())
 }
 
 /// Whether a default's text names the sequence.
 fn names_sequence(text: &str, sequence: &StoredRelation, context: &StatementContext<'_>) -> bool {
     let quoted = |name: &str| text.contains(&format!("'{}'", name.replace('\'', "''")));
     quoted(&sequence.name) || quoted(&schema::qualified_name(sequence, context))
-}
-
-fn word_of(kind: StoredKind) -> &'static str {
-    match kind {
-        StoredKind::Table => "table",
-        StoredKind::View => "view",
-        StoredKind::Sequence => "sequence",
-    }
 }
 
 /// Drops relations with the sequences that their columns own and, with CASCADE, with all that depends on them.

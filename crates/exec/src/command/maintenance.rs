@@ -140,8 +140,9 @@ fn may_lock(entry: &RelationEntry, mode: TableLockMode, context: &StatementConte
     if entry.stored.kind != StoredKind::Table {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not a table", entry.stored.name),
-        ));
+            format!("cannot lock relation \"{}\"", entry.stored.name),
+        )
+        .detail(entry.stored.kind.not_supported()));
     }
     let changing = [privilege::UPDATE, privilege::DELETE, privilege::TRUNCATE];
     let any_of: &[u32] = match mode {

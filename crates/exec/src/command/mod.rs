@@ -37,6 +37,7 @@ mod inherit;
 mod large_object;
 mod like;
 mod maintenance;
+mod materialized_view;
 mod notify;
 mod partition;
 mod partition_index;
@@ -66,6 +67,7 @@ mod unbuilt;
 mod user_type;
 mod vacuum;
 mod view;
+mod view_columns;
 
 use mote_catalog::privileges;
 use mote_common::error::state;

@@ -59,11 +59,13 @@ impl Command for Unlisten {
 }
 
 pub(super) fn listen(channel: &str, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    context.session.require_unrestricted("execute LISTEN")?;
     want(Interest::Listen(channel.to_string()), context);
     Ok(CommandTag::Word("LISTEN"))
 }
 
 pub(super) fn unlisten(unlisten: &Unlisten, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    context.session.require_unrestricted("execute UNLISTEN")?;
     want(
         match unlisten {
             Unlisten::Name(channel) => Interest::Unlisten(channel.to_string()),

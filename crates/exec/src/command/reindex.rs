@@ -140,7 +140,7 @@ fn table(
     // Whoever may not shall not make others wait behind him.
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
     schema::require_owner(&entry.stored, context)?;
-    if entry.stored.kind != mote_catalog::catalog_store::stored::StoredKind::Table {
+    if !entry.stored.kind.has_rows() {
         let message = format!("\"{}\" is not a table or materialized view", entry.stored.name);
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }

@@ -12,7 +12,7 @@ use super::acl;
 use super::alter_children::passes_down;
 use super::{
     composite_type, domain, drop, extension, index_keys, inherit, internal, large_object, privileges,
-    rewrite, role, routine, schema, sequence, trigger, user_type, view,
+    rewrite, role, routine, schema, sequence, trigger, user_type, view, view_columns,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -76,7 +76,7 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
     };
     let tag = tag_of(container)?;
     match rename.kind {
-        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+        ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView | ObjectKind::Sequence => {
             let relation = schema::relation_name(name);
             if let Some(relation) = find(&relation, rename.kind, rename.if_exists, context)? {
                 rename_relation(relation, &rename.new_name, context)?;
@@ -101,6 +101,7 @@ fn tag_of(kind: ObjectKind) -> SqlResult<CommandTag> {
     Ok(CommandTag::Word(match kind {
         ObjectKind::Table => "ALTER TABLE",
         ObjectKind::View => "ALTER VIEW",
+        ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
         ObjectKind::Sequence => "ALTER SEQUENCE",
         ObjectKind::Index => "ALTER INDEX",
         ObjectKind::Schema => "ALTER SCHEMA",
@@ -126,18 +127,15 @@ fn find(
         return Err(schema::undefined_table(name));
     };
     schema::require_owner(&entry.stored, context)?;
-    let word = match (kind, entry.stored.kind) {
-        (ObjectKind::View, StoredKind::View) | (ObjectKind::Sequence, StoredKind::Sequence) => None,
-        (ObjectKind::View, _) => Some("view"),
-        (ObjectKind::Sequence, _) => Some("sequence"),
-        _ => None,
+    let wanted = match kind {
+        ObjectKind::View => StoredKind::View,
+        ObjectKind::MaterializedView => StoredKind::MaterializedView,
+        ObjectKind::Sequence => StoredKind::Sequence,
+        _ => return Ok(Some(entry.stored.clone())),
     };
-    match word {
-        None => Ok(Some(entry.stored.clone())),
-        Some(word) => Err(SqlError::new(
-            state::WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not a {word}", entry.stored.name),
-        )),
+    match entry.stored.kind == wanted {
+        true => Ok(Some(entry.stored.clone())),
+        false => Err(schema::wrong_kind(&entry.stored.name, wanted.word())),
     }
 }
 
@@ -361,6 +359,9 @@ fn rename_column(
     }
     view::refuse_dependents(relation, "RENAME COLUMN", context)?;
     relation.columns[position].name = new.to_string();
+    if relation.kind.has_query() {
+        return view_columns::follow(relation, context);
+    }
     internal::on_large_stack(context, |_| rename_in_texts(relation, old, new))
 }
 
@@ -629,7 +630,7 @@ pub(super) fn set_schema(
     };
     if !matches!(
         alter.kind,
-        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence
+        ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView | ObjectKind::Sequence
     ) {
         return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
     }

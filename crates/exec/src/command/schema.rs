@@ -66,6 +66,7 @@ pub(super) fn schema_for_new(
         }
         _ => return schema_for_creation(name, context),
     }
+    context.session.require_unrestricted("create temporary table")?;
     mote_catalog::privileges::require_temporary(&context.session.catalog)?;
     let pid = context.session.pid;
     Ok(context.session.catalog.make_temporary_schema(pid))
@@ -208,6 +209,7 @@ pub(super) fn new_relation(
         indexes: Vec::new(),
         constraints: Vec::new(),
         view_query: None,
+        populated: true,
         triggers: Vec::new(),
         foreign_key_firing: None,
         depends_on: Vec::new(),
@@ -377,13 +379,13 @@ pub(super) fn owns_database(context: &StatementContext<'_>) -> bool {
         .is_some_and(|database| privileges::is_member(&context.session.catalog, Oid(database.object.owner)))
 }
 
-/// The tables of this database, oldest first.
+/// The tables and materialized views of this database, oldest first.
 pub(super) fn all_tables(context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let session = &context.session.catalog;
     let catalog = session.current();
     let here = |entry: &&Arc<RelationEntry>| {
         let schema = catalog.schemas.get(&Oid(entry.stored.schema));
-        entry.stored.kind == StoredKind::Table
+        entry.stored.kind.has_rows()
             && schema.is_some_and(|schema| schema.object.database == session.database.0)
     };
     let mut tables: Vec<_> = catalog.relations().filter(here).cloned().collect();
@@ -604,8 +606,8 @@ fn lock_tag(entry: &RelationEntry) -> Option<TableId> {
     }
 }
 
-/// A table locked for a change of its definition; errors for views and owners' privileges included.
-pub(super) fn table_for_change(
+/// A relation of any kind that the user owns, locked for a change of its definition. None: there is none of the name.
+pub(super) fn relation_for_change(
     name: &RelationName,
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
@@ -614,24 +616,20 @@ pub(super) fn table_for_change(
         return Ok(None);
     };
     require_owner(&entry.stored, context)?;
-    if entry.stored.kind != StoredKind::Table {
-        return Err(SqlError::new(
-            state::WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not a table", entry.stored.name),
-        ));
-    }
     Ok(Some(entry.stored.clone()))
+}
+
+/// `"v" is not a table`.
+pub(super) fn wrong_kind(name: &str, wanted: &str) -> SqlError {
+    let message = format!("\"{name}\" is not a {wanted}");
+    SqlError::new(state::WRONG_OBJECT_TYPE, message)
 }
 
 pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
     if privileges::is_member(&context.session.catalog, Oid(relation.owner)) {
         return Ok(());
     }
-    let kind = match relation.kind {
-        StoredKind::Table => "table",
-        StoredKind::View => "view",
-        StoredKind::Sequence => "sequence",
-    };
+    let kind = relation.kind.word();
     Err(SqlError::new(
         state::INSUFFICIENT_PRIVILEGE,
         format!("must be owner of {kind} {}", relation.name),

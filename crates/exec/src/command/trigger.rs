@@ -145,11 +145,11 @@ fn check_relation(create: &CreateTrigger, entry: &RelationEntry) -> SqlResult<()
             "Views cannot have row-level BEFORE or AFTER triggers.",
         )),
         StoredKind::View => Err(SqlError::unsupported("triggers of views")),
-        StoredKind::Sequence => Err(SqlError::new(
+        kind @ (StoredKind::MaterializedView | StoredKind::Sequence) => Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
             format!("relation \"{}\" cannot have triggers", entry.stored.name),
         )
-        .detail("This operation is not supported for sequences.")),
+        .detail(kind.not_supported())),
     }
 }
 
@@ -163,11 +163,7 @@ fn require_trigger_privilege(entry: &RelationEntry, context: &StatementContext<'
     ) {
         return Ok(());
     }
-    let kind = match entry.stored.kind {
-        StoredKind::View => "view",
-        _ => "table",
-    };
-    Err(privileges::denied(kind, &entry.stored.name))
+    Err(privileges::denied(entry.stored.kind.word(), &entry.stored.name))
 }
 
 fn check_form(create: &CreateTrigger) -> SqlResult<()> {

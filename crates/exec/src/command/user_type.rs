@@ -507,7 +507,7 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
     let direct: BTreeSet<Oid> = types.iter().flat_map(|&ty| catalog.users_of(Oid(ty))).collect();
     let mut found = Vec::new();
     for entry in direct.iter().filter_map(|&oid| catalog.relation(oid)) {
-        if entry.stored.kind == StoredKind::View {
+        if entry.stored.kind.has_query() {
             let types = entry.stored.columns.iter().map(|column| column.type_oid);
             let depends = entry.stored.depends_on.iter().copied();
             if let Some(ty) = types.chain(depends).find_map(used) {

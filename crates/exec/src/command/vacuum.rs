@@ -9,7 +9,6 @@ use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
-use mote_catalog::catalog_store::stored::StoredKind;
 use mote_executor::context::StatementContext;
 use mote_sql::catalog::CatalogView;
 
@@ -197,7 +196,7 @@ fn lock(
     options: Options,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<bool> {
-    let policy = match options.skip_locked && entry.stored.kind == StoredKind::Table {
+    let policy = match options.skip_locked && entry.stored.kind.has_rows() {
         true => WaitPolicy::NoWait,
         false => WaitPolicy::Block,
     };
@@ -248,7 +247,7 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
     if !may_run(&entry, options.vacuum, context) {
         return Ok(());
     }
-    if entry.stored.kind != StoredKind::Table {
+    if !entry.stored.kind.has_rows() {
         let word = if options.vacuum { "vacuum" } else { "analyze" };
         let message = format!(
             "skipping \"{}\" --- cannot {word} non-tables or special system tables",

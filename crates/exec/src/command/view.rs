@@ -17,7 +17,7 @@ use mote_planner::plan::{OutputColumn, Plan};
 use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
-use super::{composite_type, internal, rewrite, routine, schema, temporary};
+use super::{composite_type, internal, rewrite, routine, schema, temporary, view_columns};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
@@ -45,23 +45,12 @@ pub(super) fn create(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     let options = options(create)?;
-    let mut query = create.query.clone();
-    let catalog = &context.session.catalog;
-    rewrite::query(&mut query, &mut Qualify { catalog });
-    let statement = ParsedStatement {
-        statement: Statement::Query(create.query.clone()),
-        range: 0..text.len(),
-    };
-    let plan = internal::plan(&statement, text, context)?;
-    if create.columns.len() > plan.output.len() {
-        return Err(SqlError::new(
-            state::SYNTAX_ERROR,
-            "CREATE VIEW specifies more column names than columns",
-        ));
-    }
-    let columns = columns_of(&plan.output, &create.columns)?;
-    expand_stars(&mut query, None, context)?;
-    let depends_on = dependencies(&plan);
+    let too_many = "CREATE VIEW specifies more column names than columns";
+    let Meaning {
+        columns,
+        depends_on,
+        text: query_text,
+    } = meaning(&create.query, &create.columns, too_many, text, context)?;
     let mut persistence = create.persistence;
     if persistence == Persistence::Permanent && temporary::reads_temporary(&depends_on, context) {
         let message = format!("view \"{}\" will be a temporary view", create.name.name);
@@ -70,7 +59,6 @@ pub(super) fn create(
     }
     let (schema_oid, _) = schema::schema_for_new(&create.name, persistence, context)?;
     schema::reserve_name(schema_oid, &create.name.name, context)?;
-    let query_text = deparse::query(&query)?;
     let catalog = context.session.catalog.current();
     let existing = catalog.name(schema_oid, &create.name.name);
     let Some(existing) = existing else {
@@ -127,6 +115,46 @@ pub(super) fn create(
     view.depends_on = depends_on;
     view.options = options;
     store(view, context)
+}
+
+/// What a view is kept as.
+pub(super) struct Meaning {
+    pub columns: Vec<StoredColumn>,
+    pub depends_on: Vec<u32>,
+    /// The query, with the names of the columns and the schemas of what it reads.
+    pub text: String,
+}
+
+/// `too_many`: what is wrong with more names than the query has columns.
+pub(super) fn meaning(
+    written: &Query,
+    names: &[Name],
+    too_many: &'static str,
+    text: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Meaning> {
+    let mut query = written.clone();
+    let catalog = &context.session.catalog;
+    rewrite::query(&mut query, &mut Qualify { catalog });
+    let statement = ParsedStatement {
+        statement: Statement::Query(Box::new(written.clone())),
+        range: 0..text.len(),
+    };
+    let plan = internal::plan(&statement, text, context)?;
+    if names.len() > plan.output.len() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, too_many));
+    }
+    let columns = columns_of(&plan.output, names)?;
+    expand_stars(&mut query, None, context)?;
+    if !names.is_empty() {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        view_columns::name(&mut query, &names);
+    }
+    Ok(Meaning {
+        columns,
+        depends_on: dependencies(&plan, context),
+        text: deparse::query(&query)?,
+    })
 }
 
 fn store(view: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
@@ -284,12 +312,25 @@ fn check_replacement(old: &[StoredColumn], new: &[StoredColumn]) -> SqlResult<()
     Ok(())
 }
 
-fn dependencies(plan: &Plan) -> Vec<u32> {
+/// Views are taken apart when they are bound, so that the plan knows what they read; materialized ones are not.
+fn dependencies(plan: &Plan, context: &StatementContext<'_>) -> Vec<u32> {
     let users = plan.dependencies.iter().map(|dependency| dependency.object);
-    users
+    let mut found: Vec<u32> = users
         .filter(|object| *object >= Oid::FIRST_USER)
         .map(|object| object.0)
-        .collect()
+        .collect();
+    for entry in found
+        .clone()
+        .into_iter()
+        .filter_map(|oid| context.session.catalog.entry(Oid(oid)))
+    {
+        if entry.stored.kind == StoredKind::MaterializedView {
+            let through = entry.stored.depends_on.iter().copied();
+            let new: Vec<u32> = through.filter(|oid| !found.contains(oid)).collect();
+            found.extend(new);
+        }
+    }
+    found
 }
 
 /// Writes out what `*` stands for now: columns that are added later are not part of the view.

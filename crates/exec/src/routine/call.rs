@@ -147,6 +147,23 @@ pub(crate) fn changed<T>(
     result
 }
 
+/// In the owner's name, what somebody else may have written: it cannot begin what would go on afterwards as somebody else.
+pub(crate) fn restricted<T>(
+    owner: Oid,
+    context: &mut StatementContext<'_>,
+    work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+) -> SqlResult<T> {
+    let mark = context.session.settings.undo_mark();
+    context.session.catalog.identity.restricted += 1;
+    let result = changed(Some(owner), &[], context, work);
+    context.session.catalog.identity.restricted -= 1;
+    for reported in context.session.settings.undo_to(mark) {
+        context.host.parameter_status(reported.name, &reported.value);
+    }
+    context.session.settings_changed();
+    result
+}
+
 /// Who the session was before it acts in another's name.
 struct Before {
     user: String,

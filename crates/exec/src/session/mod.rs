@@ -161,6 +161,7 @@ impl Session {
             session_user: identity.user.clone(),
             authenticated_user: Oid(role.object.oid),
             definers: 0,
+            restricted: 0,
         };
         let mut settings = Settings::new();
         let server_settings = database.server_settings();

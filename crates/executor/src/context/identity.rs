@@ -13,10 +13,19 @@ use mote_catalog::privileges::belongs;
 /// What the setting `role` says where the session's user acts for itself.
 const NO_ROLE: &str = "none";
 
+#[cold]
+fn restricted(action: &str) -> SqlError {
+    let message = format!("cannot {action} within security-restricted operation");
+    SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
+}
+
 impl SessionState {
     /// Whether the two settings may be given this value; the value as it is kept.
     pub fn check_identity(&self, setting: &str, value: &str) -> SqlResult<String> {
         let setting = setting.to_ascii_lowercase();
+        if self.identity().restricted > 0 {
+            return Err(restricted(&format!("set parameter \"{setting}\"")));
+        }
         if self.identity().definers > 0 {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
@@ -52,6 +61,15 @@ impl SessionState {
             ));
         }
         Ok(value.to_string())
+    }
+
+    /// Refuses an action that would go on, or be done, when a restricted operation is over and somebody else acts.
+    #[inline]
+    pub fn require_unrestricted(&self, action: &str) -> SqlResult<()> {
+        match self.identity().restricted {
+            0 => Ok(()),
+            _ => Err(restricted(action)),
+        }
     }
 
     fn role_oid(&self, name: &str) -> Oid {

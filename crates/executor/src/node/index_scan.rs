@@ -23,7 +23,7 @@ use mote_types::pattern::like_prefix;
 use mote_types::{ColumnType, Datum};
 
 use super::Operator;
-use super::scan::{ScanColumns, read_replacement, replacement};
+use super::scan::{ScanColumns, open, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::expr::{Expression, compile, compile_all, compile_option};
 use crate::row_codec::append_key;
@@ -239,7 +239,7 @@ impl State {
 
     fn resolve(&mut self, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
         if self.source.is_none() {
-            let table = runtime.table(self.program.relation.table)?;
+            let table = open(&self.program.relation, runtime)?;
             let index = find_index(&table, self.program.relation.indexes[self.program.index].index)?;
             self.source = Some((table, index));
         }

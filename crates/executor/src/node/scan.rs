@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mote_common::RowId;
+use mote_common::error::state;
+use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::{ColumnSet, RowVersion, RowView, Table};
 use mote_planner::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_sql::catalog::Relation;
@@ -10,6 +11,23 @@ use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use crate::row_codec::{ColumnCodec, RowCodec};
 use crate::runtime::{Mark, RecheckRow, Runtime};
+
+/// The table that a relation's rows are read from.
+pub fn open(relation: &Relation, runtime: &Runtime<'_, '_>) -> SqlResult<Arc<Table>> {
+    match relation.populated {
+        true => runtime.table(relation.table),
+        false => Err(unpopulated(relation)),
+    }
+}
+
+#[cold]
+fn unpopulated(relation: &Relation) -> SqlError {
+    SqlError::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("materialized view \"{}\" has not been populated", relation.name),
+    )
+    .hint("Use the REFRESH MATERIALIZED VIEW command.")
+}
 
 /// One column of a scan's row.
 enum Output {

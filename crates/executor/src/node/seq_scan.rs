@@ -11,7 +11,7 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::Operator;
-use super::scan::{ScanColumns, read_replacement, replacement};
+use super::scan::{ScanColumns, open, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::runtime::Runtime;
 
@@ -64,7 +64,7 @@ impl State {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.table.is_none() {
-            self.table = Some(runtime.table(self.program.relation.table)?);
+            self.table = Some(open(&self.program.relation, runtime)?);
         }
         let table = self.table.as_ref().expect("resolved above");
         if let Some(replacement) = replacement(runtime, self.program.scan, self.program.member) {

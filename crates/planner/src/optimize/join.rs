@@ -25,8 +25,8 @@ use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{JoinKind, Node};
 use mote_sql::bind::query::{FromJoin, FromTree, ItemKind, ROW_MARK};
+use mote_sql::catalog::Relation;
 use mote_sql::catalog::inheritance::Expansion;
-use mote_sql::catalog::{Relation, RelationKind};
 use mote_sql::expr::{Expr, SortKey};
 
 /// Up to here all left-deep orders are compared.
@@ -212,7 +212,7 @@ impl Planner<'_> {
     }
 
     fn is_table(&self, item: u16) -> bool {
-        matches!(&self.items[item as usize].kind, ItemKind::Relation(relation) if relation.kind == RelationKind::Table)
+        matches!(&self.items[item as usize].kind, ItemKind::Relation(relation) if relation.kind.has_rows())
     }
 
     /// Resolves conditions against a layout and joins them by AND.

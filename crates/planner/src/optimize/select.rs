@@ -12,7 +12,6 @@ use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind,
     QueryBody, ROW_MARK, SelectBody,
 };
-use mote_sql::catalog::RelationKind;
 use mote_sql::clause::SetOperationKind;
 use mote_sql::expr::{Expr, SortKey};
 
@@ -193,7 +192,7 @@ impl Planner<'_> {
         let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
             return Ok(None);
         };
-        if relation.kind != RelationKind::Table {
+        if !relation.kind.has_rows() {
             return Ok(None);
         }
         let (item, relation, argument) = (*item, relation.clone(), argument.clone());

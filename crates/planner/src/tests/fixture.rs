@@ -167,6 +167,7 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
         triggers: Vec::new(),
         foreign_key_firing: mote_sql::catalog::trigger::TriggerFiring::Origin,
         view_query: None,
+        populated: true,
         rows: RowCount::new(rows),
         temporary: false,
         acl: Vec::new(),

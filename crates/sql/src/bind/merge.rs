@@ -111,6 +111,7 @@ impl Binder<'_> {
             let relation = self.find_relation(&reference.name)?;
             let kind = match relation.kind {
                 RelationKind::View => Some("views"),
+                RelationKind::MaterializedView => Some("materialized views"),
                 RelationKind::Sequence => Some("sequences"),
                 _ => None,
             };

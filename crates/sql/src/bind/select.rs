@@ -493,13 +493,13 @@ impl Binder<'_> {
         match &mut self.items[item as usize].kind {
             ItemKind::Relation(relation) => {
                 if relation.kind != crate::catalog::RelationKind::Table {
-                    return match named {
-                        true => Err(SqlError::new(
-                            state::WRONG_OBJECT_TYPE,
-                            format!("cannot lock rows in relation \"{}\"", relation.name),
-                        )),
-                        false => Ok(()),
+                    let kind = match relation.kind {
+                        crate::catalog::RelationKind::MaterializedView => relation.kind.word(),
+                        _ if named => "relation",
+                        _ => return Ok(()),
                     };
+                    let message = format!("cannot lock rows in {kind} \"{}\"", relation.name);
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
                 }
                 let relation = relation.clone();
                 self.access(

@@ -32,10 +32,30 @@ use partition::{PartitionBound, PartitionLevel, PartitionScheme};
 pub enum RelationKind {
     Table,
     View,
+    /// The rows that its query had at the last REFRESH: read as a table, changed by nobody else.
+    MaterializedView,
     Index,
     Sequence,
     /// Rows are produced by code: pg_catalog, information_schema, statistics.
     Virtual,
+}
+
+impl RelationKind {
+    /// Rows in a table of the engine.
+    pub fn has_rows(self) -> bool {
+        matches!(self, RelationKind::Table | RelationKind::MaterializedView)
+    }
+
+    /// What messages call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            RelationKind::View => "view",
+            RelationKind::MaterializedView => "materialized view",
+            RelationKind::Sequence => "sequence",
+            RelationKind::Index => "index",
+            RelationKind::Table | RelationKind::Virtual => "table",
+        }
+    }
 }
 
 /// A relation as the binder sees it.
@@ -69,6 +89,8 @@ pub struct Relation {
     pub referenced_by: Vec<(Oid, Oid)>,
     /// The text of the defining query of a view.
     pub view_query: Option<String>,
+    /// False for a materialized view without rows to read: whoever reads it is refused.
+    pub populated: bool,
     /// In the order of their names.
     pub triggers: Vec<Arc<trigger::Trigger>>,
     /// When foreign keys are looked after, at this end of them: PostgreSQL has triggers for it.
@@ -137,7 +159,7 @@ impl Relation {
     /// pg_type would pay for hundreds of types that nobody uses.
     fn has_row_type(&self) -> bool {
         match self.kind {
-            RelationKind::Table | RelationKind::View => true,
+            RelationKind::Table | RelationKind::View | RelationKind::MaterializedView => true,
             RelationKind::Virtual | RelationKind::Index | RelationKind::Sequence => false,
         }
     }
@@ -263,6 +285,7 @@ impl Relation {
             partition_bound: None,
             referenced_by: Vec::new(),
             view_query: None,
+            populated: true,
             triggers: Vec::new(),
             foreign_key_firing: trigger::TriggerFiring::Origin,
             rows: RowCount::new(0.0),

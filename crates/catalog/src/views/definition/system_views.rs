@@ -34,9 +34,9 @@ pub(super) const RELATIONS: &[Definition] = &[
         "locktype:text database:oid relation:oid page:int4 tuple:int2 virtualxid:text transactionid:xid \
          classid:oid objid:oid objsubid:int2 virtualtransaction:text pid:int4 mode:text granted:bool \
          fastpath:bool waitstart:timestamptz", activity::locks),
-    empty(12038, "pg_matviews",
+    filled(12038, "pg_matviews",
         "schemaname:name matviewname:name matviewowner:name tablespace:name hasindexes:bool ispopulated:bool \
-         definition:text"),
+         definition:text", listings::materialized_views),
     empty(12018, "pg_policies",
         "schemaname:name tablename:name policyname:name permissive:text roles:_name cmd:text qual:text \
          with_check:text"),

@@ -302,7 +302,7 @@ pub fn all_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn user_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = facts.tables().map(|Known { relation, .. }| {
+    let rows = facts.with_rows().map(|Known { relation, .. }| {
         table_row(
             relation.oid,
             &relation.schema,
@@ -341,7 +341,7 @@ fn counted_indexes(facts: &Facts<'_>, counters: usize) -> SqlResult<Vec<Vec<Datu
 }
 
 pub fn io_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = facts.tables().map(|Known { relation, .. }| {
+    let rows = facts.with_rows().map(|Known { relation, .. }| {
         let mut row = row![relation.oid, &relation.schema, &relation.name];
         row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
         row.extend([NULL, NULL, NULL, NULL]);

@@ -129,7 +129,7 @@ pub fn attribute(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             rows.extend(sequence_attributes(relation.oid));
             continue;
         }
-        if known.stored.kind == StoredKind::Table {
+        if known.stored.kind.has_rows() {
             for &(number, name, ty) in SYSTEM_COLUMNS {
                 rows.push(Attribute::plain(relation.oid, number, name, ColumnType::new(ty), true).row());
             }

@@ -293,7 +293,7 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             });
         }
         rows.extend(column_dependencies(facts, table));
-        if known.stored.kind == StoredKind::View {
+        if known.stored.kind.has_query() {
             let rule = (REWRITE, table.oid, 0);
             rows.push(depends(rule, (CLASS, table.oid, 0), 'i'));
             let read = |oid: &u32| facts.relation(Oid(*oid)).map(|read| read.stored);

@@ -83,6 +83,24 @@ pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
+pub fn materialized_views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts
+        .relations_of_kind(StoredKind::MaterializedView)
+        .map(|known| {
+            let view = known.relation;
+            row![
+                &view.schema,
+                &view.name,
+                facts.role_or_unknown(view.owner),
+                NULL,
+                !view.indexes.is_empty(),
+                view.populated,
+                view_definition(view)
+            ]
+        });
+    Ok(rows.collect())
+}
+
 /// The last value handed out, if any was.
 pub fn last_value(facts: &Facts<'_>, sequence: &StoredSequence) -> Option<i64> {
     let (value, is_called) = facts.engine.sequence(SequenceId(sequence.id))?.peek();

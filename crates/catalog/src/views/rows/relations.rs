@@ -37,6 +37,7 @@ struct Class<'f> {
     has_index: bool,
     checks: i16,
     has_rules: bool,
+    populated: bool,
     has_triggers: bool,
     has_children: bool,
     temporary: bool,
@@ -49,7 +50,7 @@ struct Class<'f> {
 impl Class<'_> {
     fn row(self) -> Vec<Datum> {
         let pages = (self.rows.max(0.0) as i64 * 64 / PAGE_BYTES) as i32;
-        let is_table = self.kind == 'r';
+        let is_table = matches!(self.kind, 'r' | 'm');
         row![
             self.oid,
             self.name,
@@ -75,7 +76,7 @@ impl Class<'_> {
             self.has_children,
             false,
             false,
-            true,
+            self.populated,
             if (is_table || self.kind == 'p') && self.oid >= Oid::FIRST_USER {
                 'd'
             } else {
@@ -110,7 +111,7 @@ pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 /// The type of a relation's rows; zero where it has none.
 fn row_type_of(relation: Oid, kind: char) -> Oid {
     match kind {
-        'r' | 'p' | 'v' | 'c' if relation >= Oid::FIRST_USER => {
+        'r' | 'p' | 'v' | 'm' | 'c' if relation >= Oid::FIRST_USER => {
             composite_oid(relation).unwrap_or(Oid::INVALID)
         }
         _ => Oid::INVALID,
@@ -133,6 +134,7 @@ fn composite_class(entry: &TypeEntry) -> Option<Vec<Datum>> {
         has_index: false,
         checks: 0,
         has_rules: false,
+        populated: true,
         has_triggers: false,
         has_children: false,
         temporary: false,
@@ -158,6 +160,7 @@ fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
         has_index: false,
         checks: 0,
         has_rules: view,
+        populated: true,
         has_triggers: false,
         has_children: false,
         temporary: false,
@@ -211,7 +214,10 @@ pub fn builtin_schema_acl(facts: &Facts<'_>) -> Datum {
 
 /// pg_rewrite: a view is its rule `_RETURN`. The rule has its view's number, which is unique here.
 pub fn rewrite(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let views = facts.relations_of_kind(StoredKind::View);
+    let views = facts
+        .relations()
+        .into_iter()
+        .filter(|known| known.stored.kind.has_query());
     let rows = views.map(|Known { relation, .. }| {
         row![
             relation.oid,
@@ -262,6 +268,7 @@ pub fn kind_letter(kind: RelationKind) -> char {
     match kind {
         RelationKind::Table => 'r',
         RelationKind::View => 'v',
+        RelationKind::MaterializedView => 'm',
         RelationKind::Index => 'i',
         RelationKind::Sequence => 'S',
         RelationKind::Virtual => 'v',
@@ -269,7 +276,6 @@ pub fn kind_letter(kind: RelationKind) -> char {
 }
 
 fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<Datum> {
-    let is_table = stored.kind == StoredKind::Table;
     let foreign =
         |constraint: &mote_sql::catalog::Constraint| matches!(constraint.kind, ConstraintKind::ForeignKey(_));
     let check =
@@ -279,7 +285,7 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         name: &relation.name,
         schema: relation.schema_oid,
         owner: relation.owner,
-        access_method: if is_table && !relation.is_partitioned() {
+        access_method: if stored.kind.has_rows() && !relation.is_partitioned() {
             HEAP
         } else {
             Oid::INVALID
@@ -291,7 +297,7 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         },
         rows: match stored.kind {
             StoredKind::Table if relation.is_partitioned() => -1.0,
-            StoredKind::Table => facts.rows_of(relation) as f32,
+            StoredKind::Table | StoredKind::MaterializedView => facts.rows_of(relation) as f32,
             StoredKind::View => 0.0,
             StoredKind::Sequence => 1.0,
         },
@@ -303,7 +309,8 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         columns: relation.columns.len() as i16,
         has_index: !relation.indexes.is_empty(),
         checks: relation.constraints.iter().filter(check).count() as i16,
-        has_rules: stored.kind == StoredKind::View,
+        has_rules: stored.kind.has_query(),
+        populated: stored.populated,
         has_triggers: !relation.triggers.is_empty()
             || relation.constraints.iter().any(foreign)
             || !relation.referenced_by.is_empty(),
@@ -334,6 +341,7 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         has_index: false,
         checks: 0,
         has_rules: false,
+        populated: true,
         has_triggers: false,
         has_children: false,
         temporary: table.temporary,

@@ -33,12 +33,12 @@ pub fn is_accessible(facts: &Facts<'_>, relation: &Relation) -> bool {
     })
 }
 
-/// Tables and views of users that the session may see.
+/// Tables and views of users that the session may see. The standard knows no materialized views.
 pub fn accessible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = Known<'f>> {
-    facts
-        .relations()
-        .into_iter()
-        .filter(|known| known.stored.kind != StoredKind::Sequence && is_accessible(facts, known.relation))
+    facts.relations().into_iter().filter(|known| {
+        let listed = matches!(known.stored.kind, StoredKind::Table | StoredKind::View);
+        listed && is_accessible(facts, known.relation)
+    })
 }
 
 pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

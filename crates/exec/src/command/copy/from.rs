@@ -106,6 +106,10 @@ fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> 
         RelationKind::Table => Ok(relation),
         RelationKind::View => Err(wrong(format!("cannot copy to view \"{}\"", relation.name))
             .hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")),
+        RelationKind::MaterializedView => Err(wrong(format!(
+            "cannot copy to materialized view \"{}\"",
+            relation.name
+        ))),
         RelationKind::Sequence => Err(wrong(format!("cannot copy to sequence \"{}\"", relation.name))),
         _ => Err(wrong(format!(
             "cannot copy to non-table relation \"{}\"",

@@ -29,8 +29,9 @@ pub(super) fn table(
     let wrong = |message: String| Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     match relation.kind {
         RelationKind::Table | RelationKind::Virtual => {}
-        RelationKind::View => {
-            return wrong(format!("cannot copy from view \"{}\"", relation.name))
+        RelationKind::View | RelationKind::MaterializedView => {
+            let kind = relation.kind.word();
+            return wrong(format!("cannot copy from {kind} \"{}\"", relation.name))
                 .map_err(|error: SqlError| error.hint("Try the COPY (SELECT ...) TO variant."));
         }
         RelationKind::Sequence => return wrong(format!("cannot copy from sequence \"{}\"", relation.name)),

@@ -285,6 +285,8 @@ pub fn end_statement(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         if let Some(deferral) = event.deferral()
             && DeferredEvents::defer(runtime.session(), deferral)
         {
+            // Whoever commits is somebody else.
+            runtime.session().require_unrestricted("fire deferred trigger")?;
             let room = Room::new(runtime);
             let session = &mut *runtime.context().session;
             let depth = session.savepoint_depth;

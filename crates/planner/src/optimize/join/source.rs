@@ -16,7 +16,7 @@ use crate::plan::node::{
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
 };
-use mote_sql::catalog::{Relation, RelationKind};
+use mote_sql::catalog::Relation;
 use mote_sql::expr::{Expr, SortKey};
 
 /// A table to be scanned: itself, or one of those a parent's item stands for.
@@ -39,7 +39,7 @@ impl Planner<'_> {
                     conditions,
                 });
             }
-            if relation.kind == RelationKind::Table {
+            if relation.kind.has_rows() {
                 return Ok(Side::Base {
                     item,
                     relation,

@@ -62,6 +62,10 @@ impl Binder<'_> {
         match relation.kind {
             RelationKind::Table => {}
             RelationKind::View => return Err(SqlError::internal("a view is taken apart before")),
+            RelationKind::MaterializedView => {
+                let message = format!("cannot change materialized view \"{}\"", relation.name);
+                return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+            }
             RelationKind::Virtual => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
