@@ -19,7 +19,7 @@ use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
 
 use super::{
     composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger,
-    view,
+    view, view_follow,
 };
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
@@ -187,6 +187,7 @@ pub(super) fn drop_column(
         })
         .map(|index| index.oid)
         .collect();
+    view_follow::column_dropped(table, position as usize, context)?;
     let views = views_reading(table, position, context)?;
     let mut descriptions: Vec<(String, String)> = Vec::new();
     for &other in &generated {

@@ -68,6 +68,7 @@ mod user_type;
 mod vacuum;
 mod view;
 mod view_columns;
+mod view_follow;
 
 use mote_catalog::privileges;
 use mote_common::error::state;

@@ -12,7 +12,7 @@ use super::acl;
 use super::alter_children::passes_down;
 use super::{
     composite_type, domain, drop, extension, index_keys, inherit, internal, large_object, privileges,
-    rewrite, role, routine, schema, sequence, trigger, user_type, view, view_columns,
+    rewrite, role, routine, schema, sequence, trigger, user_type, view_columns, view_follow,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -154,7 +154,7 @@ fn rename_relation(
     }
     let schema_name = schema_name(relation.schema, context);
     let old = sequence::constant(&relation, context);
-    view::follow_rename(&relation, &schema_name, new_name, context)?;
+    view_follow::renamed(&relation, &schema_name, new_name, context)?;
     let old_name = std::mem::replace(&mut relation.name, new_name.to_string());
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {
@@ -357,7 +357,7 @@ fn rename_column(
             ),
         ));
     }
-    view::refuse_dependents(relation, "RENAME COLUMN", context)?;
+    view_follow::column_renamed(relation, position, context)?;
     relation.columns[position].name = new.to_string();
     if relation.kind.has_query() {
         return view_columns::follow(relation, context);
@@ -451,7 +451,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
         .collect();
     user_type::refuse_renamed_schema(stored.oid, context)?;
     for relation in &inside {
-        view::follow_rename(relation, new, &relation.name, context)?;
+        view_follow::renamed(relation, new, &relation.name, context)?;
     }
     let old: Vec<String> = (inside.iter())
         .map(|relation| sequence::constant(relation, context))
@@ -683,7 +683,7 @@ fn move_to(
         }
     }
     let old = sequence::constant(&relation, context);
-    view::follow_rename(&relation, schema_name, &relation.name, context)?;
+    view_follow::renamed(&relation, schema_name, &relation.name, context)?;
     relation.schema = schema_oid.0;
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {

@@ -1,4 +1,4 @@
-//! CREATE VIEW, and what happens to views when a relation they read is renamed.
+//! CREATE VIEW.
 //!
 //! A view is the text of its query. Names in it are completed with their schemas when the view is made, so that it means
 //! the same under every search_path; the relations it reads are noted, so that none of them is dropped under it.
@@ -9,8 +9,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{
-    Alias, ColumnReference, CreateView, DefinitionOption, Expr, ExprKind, FromItem, JoinCondition, Location,
-    Name, OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
+    ColumnReference, CreateView, DefinitionOption, Expr, ExprKind, FromItem, JoinCondition, Location, Name,
+    OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
     Target, ViewCheckOption, With, deparse,
 };
 use mote_planner::plan::{OutputColumn, Plan};
@@ -479,30 +479,6 @@ impl rewrite::Names for Qualify<'_> {
     }
 }
 
-/// Gives a relation another name in a view's query; columns go on being named by the old one, as its alias.
-struct RenameRelation<'a> {
-    schema: &'a str,
-    name: &'a str,
-    new_schema: &'a str,
-    new_name: &'a str,
-}
-
-impl rewrite::Names for RenameRelation<'_> {
-    fn relation(&mut self, reference: &mut RelationReference) {
-        if reference.name.schema.as_deref() != Some(self.schema) || *reference.name.name != *self.name {
-            return;
-        }
-        reference.name.schema = Some(self.new_schema.into());
-        reference.name.name = self.new_name.into();
-        if reference.alias.is_none() && self.new_name != self.name {
-            reference.alias = Some(Alias {
-                name: self.name.into(),
-                columns: Vec::new(),
-            });
-        }
-    }
-}
-
 /// Views that read the relation, directly or through other views; those made first come first.
 pub(super) fn dependents(relation: Oid, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
@@ -527,59 +503,4 @@ pub(super) fn read_directly<'a>(
             .any(|other| view.depends_on.contains(&other.oid) && other.depends_on.contains(&candidate.oid))
     };
     read.find(|candidate| !through_other(candidate))
-}
-
-/// A relation of any kind gets a new name or schema: the views that read it follow.
-pub(super) fn follow_rename(
-    relation: &StoredRelation,
-    new_schema: &str,
-    new_name: &str,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    let catalog = context.session.catalog.current();
-    let schema = catalog
-        .schemas
-        .get(&Oid(relation.schema))
-        .map(|s| s.object.name.clone())
-        .unwrap_or_default();
-    for entry in dependents(Oid(relation.oid), context) {
-        let Some(text) = &entry.stored.view_query else {
-            continue;
-        };
-        let parsed = internal::parse(text, context)?;
-        let Statement::Query(mut query) = parsed.statement else {
-            continue;
-        };
-        let mut names = RenameRelation {
-            schema: &schema,
-            name: &relation.name,
-            new_schema,
-            new_name,
-        };
-        rewrite::query(&mut query, &mut names);
-        let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
-            continue;
-        };
-        let view = StoredRelation {
-            view_query: Some(deparse::query(&query)?),
-            ..entry.stored.clone()
-        };
-        write::put(StoredObject::Relation(view), context)?;
-    }
-    Ok(())
-}
-
-/// For a change that views cannot follow.
-pub(super) fn refuse_dependents(
-    relation: &StoredRelation,
-    what: &str,
-    context: &StatementContext<'_>,
-) -> SqlResult<()> {
-    match dependents(Oid(relation.oid), context).first() {
-        None => Ok(()),
-        Some(view) => Err(SqlError::unsupported(format_args!(
-            "{what} of \"{}\", which view \"{}\" reads,",
-            relation.name, view.stored.name
-        ))),
-    }
 }

@@ -109,7 +109,7 @@ impl Binder<'_> {
     }
 
     /// Column aliases over a relation: empty where there are none.
-    fn renamed_relation_columns(
+    pub(in crate::bind) fn renamed_relation_columns(
         &self,
         relation: &Relation,
         alias: Option<&Alias>,

@@ -127,15 +127,7 @@ impl Binder<'_> {
             .as_ref()
             .map_or(&reference.name.name, |alias| &alias.name)
             .clone();
-        if reference
-            .alias
-            .as_ref()
-            .is_some_and(|alias| !alias.columns.is_empty())
-        {
-            return Err(SqlError::unsupported(
-                "writing through a view with column aliases",
-            ));
-        }
+        let renames = (reference.alias.as_ref()).is_some_and(|alias| !alias.columns.is_empty());
         self.access(&base, RelationLock::RowExclusive, privileges);
         let (mut behind, scope) = match base.kind {
             RelationKind::Table => {
@@ -149,6 +141,11 @@ impl Binder<'_> {
                     checks: Vec::new(),
                 };
                 (behind, ScopeItem::item(alias, target))
+            }
+            RelationKind::View if renames => {
+                return Err(SqlError::unsupported(
+                    "writing through a view with column aliases over a view",
+                ));
             }
             RelationKind::View => {
                 let behind = self.updatable_view(&base, change, privileges, cascaded)?;

@@ -140,7 +140,9 @@ impl Binder<'_> {
             .map_or(&reference.name.name, |alias| &alias.name)
             .clone();
         let lock = RelationLock::RowExclusive;
-        let item = self.relation_range_item(alias.clone(), relation, Vec::new(), reference.only, lock)?;
+        let columns =
+            self.renamed_relation_columns(relation, reference.alias.as_ref(), reference.name.location)?;
+        let item = self.relation_range_item(alias.clone(), relation, columns, reference.only, lock)?;
         Ok((item, alias))
     }
 
