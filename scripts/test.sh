@@ -42,11 +42,12 @@ postgres15_server() {
     [ -x "${MOTE_IT_POSTGRES_BIN:-/usr/lib/postgresql/15/bin}/initdb" ]
 }
 
-# What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, Java for pgjdbc.
+# What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, an etcd, Java for pgjdbc.
 # Debian's wrappers of psql and pgbench can be there without the programs: so they are run.
 need postgresql-client -- psql --version
 need postgresql-15 -- pgbench --version
 need postgresql-15 -- postgres15_server
+need etcd-server -- etcd --version
 need default-jdk-headless -- command -v javac
 need maven -- command -v mvn
 # Certificates for the tests of TLS, and a client that can be told which protocol to offer.

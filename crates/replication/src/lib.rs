@@ -10,14 +10,16 @@
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
-//!  6. `vote`: promises and campaigns, by which the next primary is found.
+//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it.
+//!  7. `vote`: promises and campaigns, by which the next primary is found.
 //!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
 //! has it. Leaves out: replay (`mote_engine::follow`), sockets' threads (`mote_server::replication`), the coordinator's
-//! client.
+//! client (`mote_server::etcd`).
 
 #![forbid(unsafe_code)]
 
+pub mod coordinator;
 pub mod gate;
 pub mod history;
 pub mod message;
@@ -26,6 +28,7 @@ pub mod node;
 pub mod primary;
 pub mod quorum;
 pub mod receiver;
+pub mod record;
 pub mod slots;
 mod small_file;
 pub mod vote;

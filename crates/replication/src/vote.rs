@@ -1,6 +1,6 @@
 //! Who leads next: what the nodes have agreed on, promises, and campaigns.
 //!
-//! A coordinator keeps one [`Record`], changed by compare-and-swap of its whole content only. A candidate asks voters to
+//! A coordinator keeps one [`Record`]. A candidate asks voters to
 //! refuse every lower term; an answer says how far their logs are. With enough answers that no commit could have been
 //! acknowledged past all of them, the one with the highest log - and only that one - swaps itself in.
 //!
@@ -8,54 +8,14 @@
 //! one of these; so does the leader's own. A promise ends that voter's reports to the old term, so none is added later.
 //! Terms order logs before positions do, since a node with a frame of a term had everything its leader began with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 use mote_common::env::Disk;
 
 use crate::message::{Answer, Ask};
-use crate::quorum::Rule;
+use crate::record::Record;
 use crate::{NodeId, small_file};
-
-/// What the coordinator keeps. Equal contents are the same state: `changes` never repeats.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
-    pub term: u32,
-    pub leader: NodeId,
-    /// Whose reports count, never the leader's; and how many are needed.
-    pub voters: BTreeSet<NodeId>,
-    pub count: usize,
-    pub changes: u64,
-}
-
-impl Record {
-    /// `node` leads `term`: it is no voter any more, and the leader before is one, which has everything that counts.
-    pub fn succeeded_by(&self, node: NodeId, term: u32) -> Record {
-        let mut voters = self.voters.clone();
-        if voters.remove(&node) {
-            voters.insert(self.leader);
-        }
-        Record {
-            term,
-            leader: node,
-            voters,
-            count: self.count,
-            changes: self.changes + 1,
-        }
-    }
-
-    pub fn rule(&self) -> Rule {
-        Rule::Voters {
-            count: self.count,
-            ids: self.voters.clone(),
-        }
-    }
-
-    /// Voters that meet every set of `count` of them.
-    fn promises_needed(&self) -> usize {
-        self.voters.len() + 1 - self.count
-    }
-}
 
 const FILE: &str = "promise";
 
@@ -216,6 +176,8 @@ impl Campaign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
     use mote_common::Lsn;
     use mote_common::env::sim::{SimDisk, env};
 
@@ -225,6 +187,7 @@ mod tests {
 
     fn record() -> Record {
         Record {
+            system_id: 7,
             term: 4,
             leader: A,
             voters: BTreeSet::from([B, C]),
@@ -280,16 +243,6 @@ mod tests {
             verdict(A, &[answer(A, 4, 900), answer(B, 4, 1000)]),
             Verdict::Behind(B)
         );
-    }
-
-    /// Trace 1: the successor's own log is no vote, the predecessor's is.
-    #[test]
-    fn the_successor_leaves_the_voters_and_the_predecessor_joins_them() {
-        let next = record().succeeded_by(B, 5);
-        assert_eq!(next.voters, BTreeSet::from([A, C]));
-        assert_eq!((next.leader, next.term, next.changes), (B, 5, 10));
-        let again = record().succeeded_by(A, 5);
-        assert_eq!(again.voters, record().voters);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use mote_common::env::net::sim::{SimNetwork, Weather};
 use mote_common::prng::Prng;
 use mote_replication::NodeId;
-use mote_replication::vote::Record;
+use mote_replication::record::Record;
 
 use node::Node;
 use oracle::Oracle;
@@ -161,6 +161,7 @@ impl World {
         });
         let ids = || (1..=NODES).map(NodeId);
         let record = Record {
+            system_id: SYSTEM_ID,
             term: 0,
             leader: NodeId(1),
             voters: ids().skip(1).collect::<BTreeSet<_>>(),

@@ -1,7 +1,7 @@
 //! Integration tests: the mote binary, driven as users drive it, by the clients that users have.
 //!
 //! Read `server` (a server for a test, and the oracle), `clients` (psql, pgbench, java) and `wire` (messages by hand)
-//! first, then `allowed`, `bystander`, `certificates`, `nodes`, `postgres`, `process`, `site` and `storm`; the tests stand in `tests/`, one file per client or concern. The binary
+//! first, then `allowed`, `bystander`, `certificates`, `etcd`, `nodes`, `postgres`, `process`, `site` and `storm`; the tests stand in `tests/`, one file per client or concern. The binary
 //! comes from `MOTE_BIN`, which `make test` sets; without it the tests take `target/release/mote` or
 //! `target/debug/mote`, whichever is newer.
 //! `MOTE_IT_TARGET` runs what can be run against a real PostgreSQL: that is how the expectations were checked.
@@ -15,6 +15,7 @@ pub mod bystander;
 pub mod certificates;
 pub mod clients;
 pub mod systems;
+pub mod etcd;
 pub mod nodes;
 pub mod postgres;
 pub mod process;

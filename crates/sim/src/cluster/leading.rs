@@ -65,7 +65,7 @@ impl Leading {
         history.begin(log.began());
         let rules = match around.planted {
             Planted::LeaderIsAVoter => vec![],
-            _ => vec![record.rule()],
+            _ => record.rule().into_iter().collect(),
         };
         let term_end = match around.planted {
             Planted::OldTermsCount => Lsn::ZERO,

@@ -13,7 +13,8 @@ use mote_engine::log::FrameKind;
 use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_replication::NodeId;
 use mote_replication::message::{Answer, Ask, Message, Reason, Refusal};
-use mote_replication::vote::{Record, Voter};
+use mote_replication::record::Record;
+use mote_replication::vote::Voter;
 use mote_replication::wire::Wire;
 
 use super::following::Following;
