@@ -11,7 +11,7 @@
 //!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
 //!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it.
-//!  7. `vote`: promises and campaigns, by which the next primary is found.
+//!  7. `vote`: promises and campaigns, by which the next primary is found; `member`: when a node does what of all that.
 //!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
 //! has it. Leaves out: replay (`mote_engine::follow`), sockets' threads (`mote_server::replication`), the coordinator's
@@ -22,6 +22,7 @@
 pub mod coordinator;
 pub mod gate;
 pub mod history;
+pub mod member;
 pub mod message;
 pub use mote_common::standby_names as names;
 pub mod node;

@@ -141,6 +141,11 @@ impl Quorum {
         least.min().filter(|at| *at > 0)
     }
 
+    /// What enough of those that `rule` names have flushed, whatever rules are in force; `None`: too few are there.
+    pub fn flushed_by(&self, rule: &Rule) -> Option<Lsn> {
+        self.agreed_by(rule, |follower| follower.progress.flushed)
+    }
+
     /// What a directory has reported on its stream.
     pub fn progress(&self, id: NodeId) -> Option<Progress> {
         Some(self.followers.get(&id)?.progress)

@@ -39,6 +39,16 @@ impl Record {
         }
     }
 
+    /// The same leader with other voters. The caller has made sure that these have everything that counts.
+    pub fn with_voters(&self, voters: BTreeSet<NodeId>, count: usize) -> Record {
+        Record {
+            voters,
+            count,
+            changes: self.changes + 1,
+            ..*self
+        }
+    }
+
     /// Whom the leader's commits wait for; `None`: nobody.
     pub fn rule(&self) -> Option<Rule> {
         (self.count > 0).then(|| Rule::Voters {

@@ -11,9 +11,10 @@
 //!  3. Two nodes never serve at one moment: each believes in its lease by its own clock.
 //!  4. When all is healed, one primary comes forth, commits, and the others follow.
 //!
-//! `node`: one node's lives; `following`, `leading`: its roles; `oracle`: what was stable, and the comparison. [`Planted`] faults are put into what a node
-//! tells the protocol, never into the protocol: each must be found.
+//! `node`: one node's lives; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
+//! what was stable, and the comparison. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
 
+mod coordinator;
 mod following;
 mod leading;
 mod node;
@@ -50,6 +51,8 @@ pub enum Planted {
     OldTermsCount,
     /// A candidate asks nobody.
     PromotesWithoutPromises,
+    /// A leader goes on counting the voters that it began with.
+    CountsFormerVoters,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,12 +80,13 @@ pub struct ClusterReport {
     pub power_failures: u64,
     pub failures_in_flush: u64,
     pub abandoned: u64,
+    pub voter_changes: u64,
     pub served: u64,
     pub stable_bytes: u64,
 }
 
 impl ClusterReport {
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 9] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 10] {
         [
             ("commits", &mut self.commits),
             ("acknowledged", &mut self.acknowledged),
@@ -91,6 +95,7 @@ impl ClusterReport {
             ("power_failures", &mut self.power_failures),
             ("failures_in_flush", &mut self.failures_in_flush),
             ("abandoned", &mut self.abandoned),
+            ("voter_changes", &mut self.voter_changes),
             ("served", &mut self.served),
             ("stable_bytes", &mut self.stable_bytes),
         ]
@@ -113,6 +118,8 @@ struct Around {
     oracle: Oracle,
     report: ClusterReport,
     planted: Planted,
+    /// In every other cluster the operator cannot make up his mind.
+    voters_change: bool,
     /// The last steps: nothing fails any more, but everything that failed is there.
     healing: bool,
     next_commit: u64,
@@ -175,6 +182,7 @@ impl World {
             oracle: Oracle::new(),
             report: ClusterReport::default(),
             planted,
+            voters_change: prng.chance(1, 2),
             healing: false,
             next_commit: 1,
             piece_bytes: 4096 << prng.below(3),

@@ -1,4 +1,4 @@
-//! A node that does not lead: it takes the log, and if it hears nobody it asks whether it should lead.
+//! A node that does not lead: it takes the log, and asks whether it should lead when the driver says so.
 
 use std::io;
 
@@ -9,18 +9,16 @@ use mote_engine::log::scan::scan_log;
 use mote_engine::log::{LogConfig, TermMark};
 use mote_replication::NodeId;
 use mote_replication::history::History;
-use mote_replication::message::{Answer, Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Start};
+use mote_replication::member::Act;
+use mote_replication::message::{Answer, Ask, Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Start};
 use mote_replication::receiver::{FollowerLog, Outcome, Receiver};
-use mote_replication::vote::{Campaign, Verdict};
+use mote_replication::record::Record;
 use mote_replication::wire::Wire;
 
 use super::leading::Leading;
 use super::node::{Life, Role, Trouble};
 use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
 
-/// How long a candidate waits for answers.
-const ANSWERS_NS: u64 = PATIENCE_NS / 2;
-const RETRY_NS: u64 = PATIENCE_NS / 10;
 /// A stream that brings nothing for so long is given up.
 const SILENCE_NS: u64 = 2 * PATIENCE_NS;
 
@@ -38,11 +36,9 @@ pub(super) struct Following {
     log: Honest,
     history: History,
     receiver: Option<(Receiver, u64)>,
-    candidacy: Option<Candidacy>,
-    /// When it connects, or campaigns, next.
-    retry_ns: u64,
-    /// The highest term that anybody has promised.
-    highest: u32,
+    /// What it has asked the others, and over which streams.
+    question: Option<Ask>,
+    asked: Vec<Wire>,
     /// Why its last stream ended.
     ended: String,
 }
@@ -82,13 +78,6 @@ impl FollowerLog for Honest {
     }
 }
 
-struct Candidacy {
-    campaign: Campaign,
-    firm: bool,
-    asked: Vec<Wire>,
-    until_ns: u64,
-}
-
 impl Following {
     /// Finds its log as the disk has it.
     pub fn open(life: &Life, around: &Around) -> Result<Following, Trouble> {
@@ -97,18 +86,10 @@ impl Following {
             log,
             history,
             receiver: None,
-            candidacy: None,
-            retry_ns: 0,
-            highest: life.voter.promised(),
+            question: None,
+            asked: Vec::new(),
             ended: String::new(),
         })
-    }
-
-    /// The same, of a node that led and has learned that this term is promised away.
-    pub fn deposed(life: &Life, around: &Around, highest: u32) -> Result<Following, Trouble> {
-        let mut following = Following::open(life, around)?;
-        following.highest = following.highest.max(highest);
-        Ok(following)
     }
 
     pub fn flushed(&self) -> Lsn {
@@ -133,7 +114,7 @@ impl Following {
         Answer {
             id: life.id,
             granted,
-            promised: life.voter.promised(),
+            promised: life.member.voter().promised(),
             last_term: self.history.last_term(),
             end: self.log.flushed(),
         }
@@ -144,18 +125,21 @@ impl Following {
         self.receiver = None;
         self.log.sync()?;
         let disk = life.env.disk.clone();
-        Ok(life.voter.promise(&*disk, term)?)
+        Ok(life.member.voter_mut().promise(&*disk, term)?)
     }
 
     pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
         self.receive(life, around)?;
-        if self.candidacy.is_some() {
-            if self.campaign(life, around)? {
-                return Ok(Role::Leading(self.lead(life, around)?.into()));
+        self.hear_answers(life);
+        let stream = self.receiver.as_ref().map(|(receiver, _)| receiver.term());
+        match life.member.step(life.now_ns(), stream) {
+            Some(Act::Ask(ask)) => self.ask(life, around, ask)?,
+            Some(Act::Follow(leader)) => self.connect(life, leader),
+            Some(Act::Lead(record)) => {
+                return Ok(Role::Leading(self.lead(life, around, &record)?.into()));
             }
-        } else if self.receiver.is_none() && life.now_ns() >= self.retry_ns {
-            self.retry_ns = life.now_ns() + RETRY_NS + around.prng.below(RETRY_NS);
-            self.connect_or_campaign(life, around)?;
+            Some(act) => life.request(act, around),
+            None => {}
         }
         Ok(Role::Following(self))
     }
@@ -165,11 +149,11 @@ impl Following {
         let Some((receiver, heard_ns)) = &mut self.receiver else {
             return Ok(());
         };
-        match receiver.step(life.voter.promised(), &mut self.log) {
+        match receiver.step(life.member.voter().promised(), &mut self.log) {
             Outcome::Nothing if now_ns < *heard_ns + SILENCE_NS => {}
             Outcome::Heard => {
                 *heard_ns = now_ns;
-                life.voter.heard(now_ns);
+                life.member.voter_mut().heard(now_ns);
                 self.log.stable = self.log.stable.max(receiver.stable());
             }
             Outcome::Begin(start) => self.begin(life, around, &start)?,
@@ -181,12 +165,6 @@ impl Following {
         }
         for mark in self.log.intake.take_terms() {
             self.history.begin(mark);
-        }
-        // Somebody else leads by now.
-        if let Some(record) = &life.record
-            && (self.term() != 0 && self.term() < record.term)
-        {
-            self.receiver = None;
         }
         Ok(())
     }
@@ -212,92 +190,70 @@ impl Following {
         Ok(())
     }
 
-    fn connect_or_campaign(&mut self, life: &mut Life, around: &mut Around) -> Result<(), Trouble> {
-        let Some(record) = life.record.clone() else {
-            return Ok(());
+    fn connect(&mut self, life: &Life, leader: NodeId) {
+        self.receiver = None;
+        let Ok(stream) = life.network.connect(address(leader)) else {
+            return;
         };
-        let (now_ns, led) = (life.now_ns(), record.leader == life.id);
-        // Whose turn it is to ask is left to chance, so that candidates do not block each other for ever.
-        if led || life.voter.is_free(now_ns) && around.prng.chance(1, 2) {
-            self.highest = self.highest.max(life.voter.promised());
-            if let Some(campaign) = Campaign::new(life.id, self.highest, record) {
-                self.candidacy = Some(self.ask(life, campaign, false)?);
-            }
-        } else if !led {
-            let Ok(stream) = life.network.connect(address(record.leader)) else {
-                return Ok(());
-            };
-            let hello = Hello {
-                version: PROTOCOL_VERSION,
-                system_id: SYSTEM_ID,
-                id: life.id,
-                name: format!("node{}", life.id.0),
-                promised: life.voter.promised(),
-                end: self.log.intake.received(),
-                stable: self.log.stable,
-                marks: self.history.newest(MARKS_MAX).to_vec(),
-            };
-            let receiver = Receiver::new(Wire::new(stream), hello).ok();
-            self.receiver = receiver.map(|receiver| (receiver, now_ns));
-        }
-        Ok(())
+        let hello = Hello {
+            version: PROTOCOL_VERSION,
+            system_id: SYSTEM_ID,
+            id: life.id,
+            name: format!("node{}", life.id.0),
+            promised: life.member.voter().promised(),
+            end: self.log.intake.received(),
+            stable: self.log.stable,
+            marks: self.history.newest(MARKS_MAX).to_vec(),
+        };
+        let receiver = Receiver::new(Wire::new(stream), hello).ok();
+        self.receiver = receiver.map(|receiver| (receiver, life.now_ns()));
     }
 
     /// Asks everybody, itself first.
-    fn ask(&mut self, life: &mut Life, mut campaign: Campaign, firm: bool) -> Result<Candidacy, Trouble> {
-        if firm {
-            self.promise(life, campaign.term())?;
+    fn ask(&mut self, life: &mut Life, around: &Around, ask: Ask) -> Result<(), Trouble> {
+        if ask.firm {
+            self.promise(life, ask.term)?;
         }
-        campaign.answered(self.answer(life, true));
+        let own = self.answer(life, true);
+        life.member.answered(&ask, own);
         let others = (1..=NODES).map(NodeId).filter(|id| *id != life.id);
+        if around.planted == Planted::PromotesWithoutPromises {
+            for id in others {
+                let nothing = Answer {
+                    id,
+                    last_term: 0,
+                    end: Lsn::ZERO,
+                    ..own
+                };
+                life.member.answered(&ask, nothing);
+            }
+            return Ok(());
+        }
         let asked = others.filter_map(|id| {
             let mut wire = Wire::new(life.network.connect(address(id)).ok()?);
-            wire.say(&Message::Ask(campaign.ask(firm))).ok()?;
+            wire.say(&Message::Ask(ask)).ok()?;
             Some(wire)
         });
-        Ok(Candidacy {
-            asked: asked.collect(),
-            campaign,
-            firm,
-            until_ns: life.now_ns() + ANSWERS_NS,
-        })
+        self.asked = asked.collect();
+        self.question = Some(ask);
+        Ok(())
     }
 
-    /// Hears answers. True: it leads now.
-    fn campaign(&mut self, life: &mut Life, around: &mut Around) -> Result<bool, Trouble> {
-        let mut candidacy = self.candidacy.take().expect("it campaigns");
-        for wire in &mut candidacy.asked {
+    fn hear_answers(&mut self, life: &mut Life) {
+        let Some(question) = &self.question else {
+            return;
+        };
+        for wire in &mut self.asked {
             // A stream that broke brings no answer; the others may be enough.
             let _ = wire.flush().and_then(|()| wire.fill());
             if let Ok(Some(Message::Answer(answer))) = wire.next_message() {
-                self.highest = self.highest.max(answer.promised);
-                candidacy.campaign.answered(answer);
+                life.member.answered(question, answer);
             }
         }
-        let recorded = candidacy.campaign.record().leader == life.id;
-        let verdict = match around.planted {
-            Planted::PromotesWithoutPromises => Verdict::Lead,
-            _ => candidacy.campaign.verdict(),
-        };
-        match verdict {
-            // A primary that is heard meanwhile ends it, unless this node has given its word already.
-            Verdict::Open
-                if life.now_ns() < candidacy.until_ns
-                    && (candidacy.firm || recorded || life.voter.is_free(life.now_ns())) =>
-            {
-                self.candidacy = Some(candidacy);
-            }
-            Verdict::Lead if !candidacy.firm => {
-                self.candidacy = Some(self.ask(life, candidacy.campaign.again(), true)?);
-            }
-            Verdict::Lead => return Ok(swap(life, around, &candidacy.campaign)),
-            Verdict::Open | Verdict::Behind(_) | Verdict::Outbid(_) => {}
-        }
-        Ok(false)
     }
 
     /// The coordinator has it: begins its term behind its log.
-    fn lead(self, life: &Life, around: &mut Around) -> Result<Leading, Trouble> {
+    fn lead(self, life: &Life, around: &mut Around, record: &Record) -> Result<Leading, Trouble> {
         let Following { mut log, .. } = self;
         log.intake.sync()?;
         let stable = log.stable;
@@ -309,18 +265,8 @@ impl Following {
             .holds(&life.disk, scan.end, life.id)
             .map_err(Trouble::Wrong)?;
         around.report.promotions += 1;
-        Leading::begin(life, around, scan, stable)
+        Leading::begin(life, around, record, scan, stable)
     }
-}
-
-/// Compare and swap of the whole record; now and then the answer is lost, and the node finds out later.
-fn swap(life: &Life, around: &mut Around, campaign: &Campaign) -> bool {
-    if life.record.is_none() || around.record != *campaign.record() {
-        return false;
-    }
-    around.record = campaign.outcome();
-    around.swapped_ns = around.now_ns;
-    !around.prng.chance(1, 10)
 }
 
 pub(super) fn scan(life: &Life) -> Result<mote_engine::log::scan::LogScan, Trouble> {

@@ -1,5 +1,6 @@
 //! A node that leads a term: it commits, flushes, sends, and tells its clients what counts.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -8,17 +9,20 @@ use mote_common::env::sim::SimDisk;
 use mote_engine::log::range::LogRanges;
 use mote_engine::log::scan::LogScan;
 use mote_engine::log::{FlushOutcome, FrameKind, Log, LogPosition, LogTap};
+use mote_replication::NodeId;
 use mote_replication::gate::{Gate, LEVELS, Level, Levels};
 use mote_replication::history::History;
+use mote_replication::member::{Act, lease_end_ns};
 use mote_replication::message::Hello;
 use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::Quorum;
+use mote_replication::record::Record;
 use mote_replication::slots::Slots;
 use mote_replication::wire::Wire;
 
 use super::following::{Following, log_config};
 use super::node::{Life, Role, Trouble};
-use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID};
+use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID};
 
 /// Commits that wait at most: a client waits for its answer before it goes on.
 const CLIENTS: usize = 20;
@@ -51,8 +55,13 @@ impl LogTap for Tap {
 }
 
 impl Leading {
-    pub fn begin(life: &Life, around: &Around, scan: LogScan, stable: Lsn) -> Result<Leading, Trouble> {
-        let record = &around.record;
+    pub fn begin(
+        life: &Life,
+        around: &Around,
+        record: &Record,
+        scan: LogScan,
+        stable: Lsn,
+    ) -> Result<Leading, Trouble> {
         let position = LogPosition {
             system_id: SYSTEM_ID,
             term: record.term,
@@ -130,8 +139,8 @@ impl Leading {
     /// Would it answer a read now?
     pub fn serves(&self, now_ns: u64) -> bool {
         let hub = self.hub();
-        let leased = |from_ns: u64| now_ns < from_ns + PATIENCE_NS * 9 / 10;
-        hub.levels().stable > Lsn::ZERO && hub.answered_ns().is_some_and(leased)
+        let leased = lease_end_ns(&hub, PATIENCE_NS).is_some_and(|end_ns| now_ns < end_ns);
+        hub.levels().stable > Lsn::ZERO && leased
     }
 
     fn levels(&self) -> Levels {
@@ -146,13 +155,18 @@ impl Leading {
     }
 
     pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
-        let outbid = self.hub().outbid().unwrap_or(0);
-        let deposed = life
-            .record
-            .as_ref()
-            .is_some_and(|record| record.leader != life.id || record.term != self.term());
-        if deposed || outbid > 0 {
-            return self.step_down(life, around, outbid);
+        self.perhaps_change_voters(life, around);
+        let act = life.member.lead(life.now_ns(), &self.hub());
+        match act {
+            Some(Act::StepDown) => return self.step_down(life, around),
+            Some(Act::Rules(_))
+                if matches!(
+                    around.planted,
+                    Planted::LeaderIsAVoter | Planted::CountsFormerVoters
+                ) => {}
+            Some(Act::Rules(rules)) => self.hub().set_rules(rules),
+            Some(act) => life.request(act, around),
+            None => {}
         }
         self.commit(around);
         if around.prng.chance(1, 2) && self.log.tail() != self.log.flushed() {
@@ -171,11 +185,22 @@ impl Leading {
     }
 
     /// Nobody is told anything any more: commits that wait may count in the next term, or not.
-    fn step_down(mut self, life: &Life, around: &mut Around, outbid: u32) -> Result<Role, Trouble> {
+    fn step_down(mut self, life: &Life, around: &mut Around) -> Result<Role, Trouble> {
         around.report.abandoned += self.gate.abandon() as u64;
         self.log.set_tap(None);
         drop(self);
-        Ok(Role::Following(Following::deposed(life, around, outbid)?.into()))
+        Ok(Role::Following(Following::open(life, around)?.into()))
+    }
+
+    /// Now and then some of the others, and some number of them.
+    fn perhaps_change_voters(&self, life: &mut Life, around: &mut Around) {
+        if around.healing || !around.voters_change || !around.prng.chance(1, 50) {
+            return;
+        }
+        let others = (1..=NODES).map(NodeId).filter(|id| *id != life.id);
+        let voters: BTreeSet<NodeId> = others.filter(|_| around.prng.chance(2, 3)).collect();
+        let count = 1 + around.prng.below(2) as usize;
+        life.member.change_voters(&voters, count, life.now_ns());
     }
 
     fn commit(&mut self, around: &mut Around) {

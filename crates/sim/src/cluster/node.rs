@@ -9,14 +9,18 @@ use mote_common::Lsn;
 use mote_common::env::net::{Listener, Network};
 use mote_common::env::sim::{FaultPlan, SimClock, SimDisk};
 use mote_common::env::{Clock, Env};
+use mote_common::prng::Prng;
 use mote_engine::log::FrameKind;
 use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_replication::NodeId;
+use mote_replication::coordinator::Coordinator;
+use mote_replication::member::{Act, Member};
 use mote_replication::message::{Answer, Ask, Message, Reason, Refusal};
 use mote_replication::record::Record;
 use mote_replication::vote::Voter;
 use mote_replication::wire::Wire;
 
+use super::coordinator::Reach;
 use super::following::Following;
 use super::leading::Leading;
 use super::oracle::read_log;
@@ -61,9 +65,9 @@ pub(super) struct Life {
     pub env: Env,
     pub disk: SimDisk,
     pub network: Arc<dyn Network>,
-    pub voter: Voter,
-    /// As the coordinator has it; `None`: it cannot be asked.
-    pub record: Option<Record>,
+    pub member: Member,
+    /// What it has asked the coordinator, and when that comes there.
+    requests: Vec<(Act, u64)>,
     pub fails_in_flush: Arc<AtomicBool>,
     pub left: Arc<Mutex<Option<SimDisk>>>,
     listener: Box<dyn Listener>,
@@ -142,9 +146,14 @@ impl Node {
         let heard_ns = self.clock.monotonic_ns();
         let life = Life {
             id: self.id,
-            voter: Voter::open(&*env.disk, SYSTEM_ID, heard_ns, PATIENCE_NS)?,
+            member: Member::new(
+                self.id,
+                Voter::open(&*env.disk, SYSTEM_ID, heard_ns, PATIENCE_NS)?,
+                PATIENCE_NS,
+                Prng::fork(env.seed, 0x3e3),
+            ),
             listener: network.listen(address(self.id))?,
-            record: None,
+            requests: Vec::new(),
             knocking: Vec::new(),
             disk: self.disk.clone(),
             fails_in_flush: self.fails_in_flush.clone(),
@@ -160,7 +169,7 @@ impl Node {
     fn live(&mut self, around: &mut Around) -> Result<(), Trouble> {
         let (mut life, mut role) = self.running.take().expect("it runs");
         let reachable = around.healing || around.now_ns >= self.coordinator_away_until_ns;
-        life.record = reachable.then(|| around.record.clone());
+        life.hear_coordinator(around, reachable);
         let lived = life.answer_the_door(&mut role).and_then(|()| match role {
             Role::Following(following) => following.step(&mut life, around),
             Role::Leading(leading) => leading.step(&mut life, around),
@@ -265,7 +274,11 @@ impl Node {
             None => "off".into(),
             Some((_, Role::Leading(leading))) => leading.describe(),
             Some((life, Role::Following(following))) => {
-                format!("promised {}, {}", life.voter.promised(), following.describe())
+                format!(
+                    "promised {}, {}",
+                    life.member.voter().promised(),
+                    following.describe()
+                )
             }
         };
         format!("{:?} {role}", self.id)
@@ -293,6 +306,35 @@ impl Node {
 }
 
 impl Life {
+    /// Asks the coordinator, which now and then takes its time.
+    pub fn request(&mut self, act: Act, around: &mut Around) {
+        let late = around.prng.chance(1, 4);
+        let delay_ns = if late {
+            around.prng.below(PATIENCE_NS / 2)
+        } else {
+            0
+        };
+        self.requests.push((act, around.now_ns + delay_ns));
+    }
+
+    fn hear_coordinator(&mut self, around: &mut Around, reachable: bool) {
+        let (due, later) = std::mem::take(&mut self.requests)
+            .into_iter()
+            .partition(|(_, at_ns)| *at_ns <= around.now_ns);
+        self.requests = later;
+        let mut coordinator = Reach { around, reachable };
+        for (act, _) in due {
+            match act {
+                Act::Read => self.member.recorded(coordinator.read()),
+                Act::Swap { expected, next } => {
+                    let answer = coordinator.swap(Some(&expected), &next);
+                    self.member.swapped(&next, answer, self.env.clock.monotonic_ns());
+                }
+                act => unreachable!("{act:?} is not the coordinator's"),
+            }
+        }
+    }
+
     /// Whoever has connected is heard: a follower wants the log, a candidate a promise.
     fn answer_the_door(&mut self, role: &mut Role) -> Result<(), Trouble> {
         let now_ns = self.now_ns();
@@ -320,7 +362,7 @@ impl Life {
                     Role::Following(_) => {
                         let refusal = Refusal {
                             reason: Reason::NotPrimary,
-                            term: self.voter.promised(),
+                            term: self.member.voter().promised(),
                             text: "this node follows another".into(),
                         };
                         let _ = wire.say(&Message::Refused(refusal));
@@ -333,20 +375,19 @@ impl Life {
     }
 
     fn answer(&mut self, ask: &Ask, role: &mut Role) -> Result<Answer, Trouble> {
+        let granted = self.member.would_grant(ask, self.now_ns());
         let following = match role {
-            // Whoever leads is alive; if the others do not see it, they are enough without it.
             Role::Leading(leading) => {
                 return Ok(Answer {
                     id: self.id,
-                    granted: false,
-                    promised: self.voter.promised(),
+                    granted,
+                    promised: self.member.voter().promised(),
                     last_term: leading.term(),
                     end: leading.flushed(),
                 });
             }
             Role::Following(following) => following,
         };
-        let granted = self.voter.would_grant(ask, self.now_ns());
         if granted && ask.firm {
             following.promise(self, ask.term)?;
         }

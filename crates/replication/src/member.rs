@@ -1,0 +1,382 @@
+//! One node of a cluster, as a step function: whom it follows, when it asks for promises, when it leads and when no more.
+//!
+//! The caller has the clock, the coordinator's client, the sockets and the log. It tells what it hears, and carries out each
+//! [`Act`] before it steps on. What makes this safe is not here: promises (`vote`), the swap of the whole record
+//! (`coordinator`), whose reports count (`quorum`). What is here decides when, and who: a wrong choice costs time only, but
+//! for the change of voters, whose rule stands at [`Change`].
+
+use std::collections::BTreeSet;
+
+use mote_common::Lsn;
+use mote_common::prng::Prng;
+
+use crate::NodeId;
+use crate::coordinator::NoAnswer;
+use crate::message::{Answer, Ask};
+use crate::primary::Primary;
+use crate::quorum::Rule;
+use crate::record::Record;
+use crate::vote::{Campaign, Verdict, Voter};
+
+/// A voter is silent towards others for a patience; what it says to its primary is good for nine tenths of that, so that
+/// clocks may differ by a tenth.
+const LEASE_TENTHS: u64 = 9;
+/// New voters that do not get the log within so many patiences are given up.
+const CHANGE_PATIENCES: u64 = 10;
+
+/// What a node does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// Ask the coordinator; the answer goes to [`Member::recorded`].
+    Read,
+    /// Swap the record; the answer goes to [`Member::swapped`].
+    Swap { expected: Record, next: Record },
+    /// Ask every other node; answers, the own one first, go to [`Member::answered`]. A firm one the node itself has
+    /// promised before.
+    Ask(Ask),
+    /// Take the log of this node, and of no other.
+    Follow(NodeId),
+    /// This node leads, as the record says.
+    Lead(Record),
+    /// Commits and the lease need what all of these ask for, from now on.
+    Rules(Vec<Rule>),
+    /// Tell nobody anything more, and follow.
+    StepDown,
+}
+
+/// What a node is in its cluster.
+pub struct Member {
+    id: NodeId,
+    voter: Voter,
+    patience_ns: u64,
+    /// Whose turn it is to ask is left to chance, so that candidates do not block each other for ever.
+    prng: Prng,
+    /// What was read and not looked at yet.
+    read: Option<Record>,
+    reading: bool,
+    read_next_ns: u64,
+    /// It had a stream when it was asked last.
+    streamed: bool,
+    /// The highest term that anybody has promised.
+    highest: u32,
+    part: Part,
+}
+
+enum Part {
+    Following,
+    Asking(Candidacy),
+    /// With enough promises.
+    Swapping(Campaign),
+    Won(Record),
+    Leading(Leading),
+}
+
+struct Candidacy {
+    campaign: Campaign,
+    firm: bool,
+    until_ns: u64,
+}
+
+struct Leading {
+    record: Record,
+    change: Option<Change>,
+    rules_due: bool,
+}
+
+/// Other voters. One swap is enough, since the record changes for all at once, if two things hold. From before it is sent
+/// until its outcome is known, commits and the lease need the old voters and the new ones. And it is sent only when enough
+/// new voters have what was acknowledged before that.
+struct Change {
+    next: Record,
+    until_ns: u64,
+    /// The log's end when both rules were in force; `None`: they are about to be.
+    from: Option<Lsn>,
+    /// A swap is under way.
+    sent: bool,
+    /// One was, and may still be made: it cannot be given up any more.
+    was_sent: bool,
+}
+
+impl Member {
+    pub fn new(id: NodeId, voter: Voter, patience_ns: u64, prng: Prng) -> Member {
+        Member {
+            id,
+            highest: voter.promised(),
+            voter,
+            patience_ns,
+            prng,
+            read: None,
+            reading: false,
+            read_next_ns: 0,
+            streamed: false,
+            part: Part::Following,
+        }
+    }
+
+    pub fn voter(&self) -> &Voter {
+        &self.voter
+    }
+
+    pub fn voter_mut(&mut self) -> &mut Voter {
+        &mut self.voter
+    }
+
+    /// Whether it gives its word. The caller then ends its stream, syncs its log and, if the question is firm, writes the
+    /// promise, before it answers. Whoever leads is alive; if the others do not see it, they are enough without it.
+    pub fn would_grant(&self, ask: &Ask, now_ns: u64) -> bool {
+        match self.part {
+            Part::Leading(_) | Part::Won(_) => false,
+            _ => self.voter.would_grant(ask, now_ns),
+        }
+    }
+
+    /// The coordinator's answer to `Act::Read`.
+    pub fn recorded(&mut self, answer: Result<Option<Record>, NoAnswer>) {
+        self.reading = false;
+        // Without an answer everything goes on as it is, and the question is put again.
+        self.read = answer.ok().flatten();
+    }
+
+    /// The coordinator's answer to the `Act::Swap` to `next`, perhaps one of the past.
+    pub fn swapped(&mut self, next: &Record, answer: Result<bool, NoAnswer>, now_ns: u64) {
+        match &mut self.part {
+            // An unknown outcome is read back: who finds itself recorded campaigns again, with its own promise.
+            Part::Swapping(campaign) if campaign.outcome() == *next => {
+                self.part = match answer {
+                    Ok(true) => Part::Won(next.clone()),
+                    Ok(false) | Err(_) => Part::Following,
+                }
+            }
+            Part::Leading(leading) if leading.asked_for(next) => match answer {
+                Ok(true) => leading.changed(),
+                Ok(false) | Err(_) => self.read_next_ns = now_ns,
+            },
+            _ => {}
+        }
+    }
+
+    /// Somebody's answer to `ask`, perhaps to one of the past.
+    pub fn answered(&mut self, ask: &Ask, answer: Answer) {
+        self.highest = self.highest.max(answer.promised);
+        if let Part::Asking(candidacy) = &mut self.part
+            && candidacy.campaign.ask(candidacy.firm) == *ask
+        {
+            candidacy.campaign.answered(answer);
+        }
+    }
+
+    /// One that does not lead. `stream`: the term of the primary whose log it takes, 0 while that has not answered.
+    pub fn step(&mut self, now_ns: u64, stream: Option<u32>) -> Option<Act> {
+        let ended = std::mem::replace(&mut self.streamed, stream.is_some()) && stream.is_none();
+        let retry_ns = self.retry_ns();
+        match &mut self.part {
+            Part::Following => {
+                if ended {
+                    self.read_next_ns = self.read_next_ns.min(now_ns + retry_ns);
+                }
+                match self.read.take() {
+                    Some(record) => self.choose(record, now_ns, stream),
+                    None if stream.is_some() => self.look(now_ns, self.patience_ns),
+                    None => self.look(now_ns, retry_ns),
+                }
+            }
+            Part::Asking(_) => self.count(now_ns),
+            Part::Won(record) => {
+                let record = record.clone();
+                self.part = Part::Leading(Leading {
+                    record: record.clone(),
+                    change: None,
+                    rules_due: false,
+                });
+                Some(Act::Lead(record))
+            }
+            Part::Swapping(_) | Part::Leading(_) => None,
+        }
+    }
+
+    /// Reads the record now and then.
+    fn look(&mut self, now_ns: u64, pause_ns: u64) -> Option<Act> {
+        if self.reading || now_ns < self.read_next_ns {
+            return None;
+        }
+        self.read_next_ns = now_ns + pause_ns;
+        self.reading = true;
+        Some(Act::Read)
+    }
+
+    fn retry_ns(&mut self) -> u64 {
+        let least = self.patience_ns / 10;
+        least + self.prng.below(least)
+    }
+
+    /// Whom to follow, or whether to ask.
+    fn choose(&mut self, record: Record, now_ns: u64, stream: Option<u32>) -> Option<Act> {
+        let led = record.leader == self.id;
+        if let Some(term) = stream {
+            // Somebody else leads by now.
+            return (term != 0 && term < record.term && !led).then_some(Act::Follow(record.leader));
+        }
+        let asks = led || self.voter.is_free(now_ns) && self.prng.chance(1, 2);
+        if !asks {
+            return Some(Act::Follow(record.leader));
+        }
+        self.highest = self.highest.max(self.voter.promised());
+        let leader = record.leader;
+        let Some(campaign) = Campaign::new(self.id, self.highest, record) else {
+            return Some(Act::Follow(leader));
+        };
+        Some(self.ask(campaign, false, now_ns))
+    }
+
+    fn ask(&mut self, campaign: Campaign, firm: bool, now_ns: u64) -> Act {
+        let ask = campaign.ask(firm);
+        self.part = Part::Asking(Candidacy {
+            campaign,
+            firm,
+            until_ns: now_ns + self.patience_ns / 2,
+        });
+        Act::Ask(ask)
+    }
+
+    fn count(&mut self, now_ns: u64) -> Option<Act> {
+        let Part::Asking(candidacy) = std::mem::replace(&mut self.part, Part::Following) else {
+            return None;
+        };
+        let led = candidacy.campaign.record().leader == self.id;
+        match candidacy.campaign.verdict() {
+            // A primary that is heard meanwhile ends it, unless this node has given its word already.
+            Verdict::Open
+                if now_ns < candidacy.until_ns && (candidacy.firm || led || self.voter.is_free(now_ns)) =>
+            {
+                self.part = Part::Asking(candidacy);
+                None
+            }
+            // First without obligation: a deaf node disturbs nobody.
+            Verdict::Lead if !candidacy.firm => Some(self.ask(candidacy.campaign.again(), true, now_ns)),
+            Verdict::Lead => {
+                let (expected, next) = (candidacy.campaign.record().clone(), candidacy.campaign.outcome());
+                self.part = Part::Swapping(candidacy.campaign);
+                Some(Act::Swap { expected, next })
+            }
+            Verdict::Open | Verdict::Behind(_) | Verdict::Outbid(_) => None,
+        }
+    }
+
+    /// One that leads.
+    pub fn lead(&mut self, now_ns: u64, primary: &Primary) -> Option<Act> {
+        let Part::Leading(leading) = &mut self.part else {
+            return None;
+        };
+        if let Some(term) = primary.outbid() {
+            self.highest = self.highest.max(term);
+            return Some(self.step_down());
+        }
+        // An older one was read before this node came to lead, or the store was set back: nothing to obey.
+        if let Some(read) = self.read.take_if(|read| read.changes >= leading.record.changes)
+            && !leading.is_confirmed_by(&read)
+        {
+            return Some(self.step_down());
+        }
+        let act = leading.act(now_ns, primary);
+        act.or_else(|| self.look(now_ns, self.patience_ns / 4))
+    }
+
+    fn step_down(&mut self) -> Act {
+        self.part = Part::Following;
+        Act::StepDown
+    }
+
+    /// Wishes for other voters, of whom `count` are to be waited for. False: this is not the time.
+    pub fn change_voters(&mut self, voters: &BTreeSet<NodeId>, count: usize, now_ns: u64) -> bool {
+        let Part::Leading(leading) = &mut self.part else {
+            return false;
+        };
+        let sound = !voters.contains(&self.id) && (1..=voters.len()).contains(&count);
+        let new = (&leading.record.voters, leading.record.count) != (voters, count);
+        if !sound || !new || leading.change.is_some() {
+            return false;
+        }
+        leading.change = Some(Change {
+            next: leading.record.with_voters(voters.clone(), count),
+            until_ns: now_ns + CHANGE_PATIENCES * self.patience_ns,
+            from: None,
+            sent: false,
+            was_sent: false,
+        });
+        leading.rules_due = true;
+        true
+    }
+}
+
+impl Leading {
+    fn asked_for(&self, next: &Record) -> bool {
+        self.change
+            .as_ref()
+            .is_some_and(|change| change.sent && change.next == *next)
+    }
+
+    /// What is recorded is what this node has put there.
+    fn is_confirmed_by(&mut self, read: &Record) -> bool {
+        match &mut self.change {
+            Some(change) if *read == change.next => self.changed(),
+            // Not made yet: asked again.
+            Some(change) if *read == self.record => change.sent = false,
+            _ => {}
+        }
+        *read == self.record
+    }
+
+    fn changed(&mut self) {
+        if let Some(change) = self.change.take() {
+            self.record = change.next;
+            self.rules_due = true;
+        }
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let next = self.change.as_ref().map(|change| &change.next);
+        [Some(&self.record), next]
+            .into_iter()
+            .flatten()
+            .filter_map(Record::rule)
+            .collect()
+    }
+
+    fn act(&mut self, now_ns: u64, primary: &Primary) -> Option<Act> {
+        if std::mem::take(&mut self.rules_due) {
+            return Some(Act::Rules(self.rules()));
+        }
+        let change = self.change.as_mut()?;
+        // Both rules are in force: what was acknowledged under the old one alone lies below.
+        let from = *change.from.get_or_insert(primary.end());
+        let has = |rule: &Rule| primary.quorum().flushed_by(rule).is_some_and(|lsn| lsn >= from);
+        if change.sent {
+            return None;
+        }
+        if change.next.rule().as_ref().is_some_and(has) {
+            (change.sent, change.was_sent) = (true, true);
+            return Some(Act::Swap {
+                expected: self.record.clone(),
+                next: change.next.clone(),
+            });
+        }
+        if now_ns >= change.until_ns && !change.was_sent {
+            self.change = None;
+            return Some(Act::Rules(self.rules()));
+        }
+        None
+    }
+}
+
+/// Until when a primary may answer its clients, by its own clock, which must go on while the machine sleeps; `None`: not yet.
+/// Who waits for nobody has no voter that could promise itself to another.
+pub fn lease_end_ns(primary: &Primary, patience_ns: u64) -> Option<u64> {
+    match primary.waits() {
+        true => Some(primary.answered_ns()? + patience_ns / 10 * LEASE_TENTHS),
+        false => Some(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+#[path = "member_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! The driver alone; what several of them do together is simulated (`sim/cluster`).
+
+use mote_common::env::sim::{SimDisk, env};
+
+use super::*;
+
+const A: NodeId = NodeId(1);
+const B: NodeId = NodeId(2);
+const C: NodeId = NodeId(3);
+const PATIENCE_NS: u64 = 1000;
+
+fn record() -> Record {
+    Record {
+        system_id: 7,
+        term: 4,
+        leader: A,
+        voters: BTreeSet::from([B, C]),
+        count: 1,
+        changes: 9,
+    }
+}
+
+fn member(id: NodeId) -> Member {
+    let world = env(&SimDisk::new(1), 1).0;
+    let voter = Voter::open(&*world.disk, 7, 0, PATIENCE_NS).expect("the disk works");
+    Member::new(id, voter, PATIENCE_NS, Prng::new(1))
+}
+
+fn answer(id: NodeId) -> Answer {
+    Answer {
+        id,
+        granted: true,
+        promised: 5,
+        last_term: 4,
+        end: Lsn(100),
+    }
+}
+
+/// Steps until something is to be done, answering looks at the record.
+fn next(member: &mut Member, now_ns: &mut u64, stream: Option<u32>, found: &Record) -> Act {
+    for _ in 0..1000 {
+        match member.step(*now_ns, stream) {
+            Some(Act::Read) => member.recorded(Ok(Some(found.clone()))),
+            Some(act) => return act,
+            None => *now_ns += PATIENCE_NS / 100,
+        }
+    }
+    panic!("nothing is done for {} patiences", 10);
+}
+
+/// A member that has been promised enough, and the swap that it asks for.
+fn campaigns(member: &mut Member, now_ns: &mut u64) -> (Record, Record) {
+    for firm in [false, true] {
+        let ask = loop {
+            match next(member, now_ns, None, &record()) {
+                Act::Ask(ask) => break ask,
+                Act::Follow(leader) => assert_eq!(leader, A),
+                act => panic!("{act:?}"),
+            }
+        };
+        assert_eq!((ask.term, ask.firm), (5, firm));
+        let other = Ask { firm: !firm, ..ask };
+        member.answered(&other, answer(C));
+        member.answered(&ask, answer(B));
+        assert_eq!(
+            member.step(*now_ns, None),
+            None,
+            "C's answer was to another question"
+        );
+        member.answered(&ask, answer(C));
+    }
+    match member.step(*now_ns, None) {
+        Some(Act::Swap { expected, next }) => (expected, next),
+        act => panic!("{act:?}"),
+    }
+}
+
+#[test]
+fn a_voter_that_hears_nobody_asks_twice_swaps_and_leads() {
+    let (mut member, mut now_ns) = (member(B), 0);
+    let (expected, next) = campaigns(&mut member, &mut now_ns);
+    assert!(
+        now_ns >= PATIENCE_NS,
+        "the life before may have answered a heartbeat"
+    );
+    assert_eq!((&expected, &next), (&record(), &record().succeeded_by(B, 5)));
+    let ask = Ask {
+        term: 9,
+        candidate: C,
+        firm: true,
+    };
+    assert!(member.would_grant(&ask, now_ns));
+    member.swapped(&expected, Ok(true), now_ns);
+    assert_eq!(member.step(now_ns, None), None, "another swap's answer");
+    member.swapped(&next, Ok(true), now_ns);
+    assert!(!member.would_grant(&ask, now_ns), "it leads");
+    assert_eq!(member.step(now_ns, None), Some(Act::Lead(next)));
+}
+
+/// The coordinator has it, but the node was not told: it finds itself recorded, and asks for a term above that.
+#[test]
+fn a_swap_without_an_answer_is_found_out() {
+    let (mut member, mut now_ns) = (member(B), 0);
+    let (_, made) = campaigns(&mut member, &mut now_ns);
+    member.swapped(&made, Err(NoAnswer("lost".into())), now_ns);
+    assert_eq!(
+        next(&mut member, &mut now_ns, None, &made),
+        Act::Ask(Ask {
+            term: 6,
+            candidate: B,
+            firm: false
+        })
+    );
+}
+
+#[test]
+fn a_node_follows_the_newer_leader_and_leaves_the_older_one() {
+    let (mut member, mut now_ns) = (member(C), 0);
+    assert_eq!(next(&mut member, &mut now_ns, None, &record()), Act::Follow(A));
+    for _ in 0..500 {
+        now_ns += PATIENCE_NS / 100;
+        member.voter_mut().heard(now_ns);
+        match member.step(now_ns, Some(4)) {
+            Some(Act::Read) => member.recorded(Ok(Some(record()))),
+            act => assert_eq!(act, None, "it has its stream"),
+        }
+    }
+    let newer = record().succeeded_by(B, 5);
+    assert_eq!(next(&mut member, &mut now_ns, Some(4), &newer), Act::Follow(B));
+}
+
+#[test]
+fn who_is_no_voter_never_asks() {
+    let (mut member, mut now_ns) = (member(NodeId(9)), 10 * PATIENCE_NS);
+    for _ in 0..20 {
+        assert_eq!(next(&mut member, &mut now_ns, None, &record()), Act::Follow(A));
+    }
+}
