@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::arrivals::{Arrivals, OpenLoop};
 use super::buckets::Buckets;
-use super::collector::{Collector, Interval};
+use super::collector::{BEAT_NS, Collector, Interval};
 use super::cpu::{self, ProcessTree};
 use super::faults::{self, Event, Faults, Recoveries};
 use super::system::{SystemPoint, SystemWatch};
@@ -181,7 +181,10 @@ where
             return Err(reason);
         }
         if let Some(events) = events {
-            let beats = &outcome.totals.beats;
+            // Beats end with the last answer; a server that gave none any more was silent to the end.
+            let until = (outcome.from_ns + (outcome.measured_s * 1e9) as u64) / BEAT_NS;
+            let beats = &mut outcome.totals.beats;
+            beats.resize(beats.len().max(until as usize), 0);
             outcome.recoveries = Some(Recoveries::of(&events, beats, outcome.begin_ns));
             outcome.events = events;
         }
