@@ -33,7 +33,9 @@ pub trait RunningServer: Send {
     fn kill(self: Box<Self>) -> Result<(), String>;
     /// The same, for one that will be started again.
     fn crash(&mut self) -> Result<(), String>;
-    /// Starts a crashed server again, on its data and at its address.
+    /// Ends it in order, for one that will be started again.
+    fn terminate(&mut self) -> Result<(), String>;
+    /// Starts a server that has ended again, on its data and at its address.
     fn start_again(&mut self) -> Result<(), String>;
 }
 
@@ -171,27 +173,6 @@ impl ListeningProcess {
         }
         result
     }
-
-    fn terminate(&mut self) -> Result<(), String> {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return Ok(());
-        }
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).map_err(|error| format!("cannot signal the server: {error}"))?;
-        let deadline = Instant::now() + STOP_TIMEOUT;
-        while Instant::now() < deadline {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let killed = self.child.kill().and_then(|()| self.child.wait());
-        killed.map_err(|error| format!("cannot kill the server: {error}"))?;
-        Err(format!(
-            "the server did not stop within {} s and was killed",
-            STOP_TIMEOUT.as_secs()
-        ))
-    }
 }
 
 impl RunningServer for ListeningProcess {
@@ -220,6 +201,27 @@ impl RunningServer for ListeningProcess {
         killed
             .map(|_| ())
             .map_err(|error| format!("cannot kill the server: {error}"))
+    }
+
+    fn terminate(&mut self) -> Result<(), String> {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return Ok(());
+        }
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).map_err(|error| format!("cannot signal the server: {error}"))?;
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let killed = self.child.kill().and_then(|()| self.child.wait());
+        killed.map_err(|error| format!("cannot kill the server: {error}"))?;
+        Err(format!(
+            "the server did not stop within {} s and was killed",
+            STOP_TIMEOUT.as_secs()
+        ))
     }
 
     fn start_again(&mut self) -> Result<(), String> {

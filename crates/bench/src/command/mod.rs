@@ -1,7 +1,8 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload` (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `simple` (point, ingest,
-//! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `seeds`
+//! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
+//! they are named and started), `pair` (a primary and its standby) with `replication` and `failover`, `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
@@ -10,6 +11,11 @@ pub(crate) mod tpcc;
 mod acid;
 mod verify;
 mod victim;
+mod systems;
+mod cluster_file;
+pub(crate) mod pair;
+mod replication;
+mod failover;
 mod workload;
 mod simple;
 mod compare;
@@ -70,6 +76,8 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
+        Experiment::Replication(args) => replication::run(&args, embedded),
+        Experiment::FailOver(args) => failover::run(&args, embedded),
         Experiment::Versus(args) => versus::run(&args, embedded),
         Experiment::Seeds(args) => seeds::run(&args, embedded),
         Experiment::Runs(args) => runs::list(&args),

@@ -1,19 +1,19 @@
 //! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again; and the standby
 //! that takes over from it.
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Subject;
 use super::args::FaultArgs;
+use super::systems::shell;
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::faults::{Faults, Victim};
 use crate::server::RunningServer;
 
-/// How long a killed server may take to be gone, and how often that is looked at.
+/// How long a server that was killed or told to end may take to be gone, and how often that is looked at.
 const DEATH_MAX: Duration = Duration::from_secs(30);
 const DEATH_LOOK: Duration = Duration::from_millis(2);
 /// How long a standby may take to become a primary.
@@ -97,6 +97,13 @@ impl Victim for Patient {
         match &mut self.who {
             Who::Own(own) => own.crash(),
             Who::Other(other) => other.kill(),
+        }
+    }
+
+    fn shut_down(&mut self) -> Result<(), String> {
+        match &mut self.who {
+            Who::Own(own) => own.terminate(),
+            Who::Other(other) => other.shut_down(),
         }
     }
 
@@ -200,32 +207,33 @@ impl Other {
     }
 
     fn kill(&self) -> Result<(), String> {
-        let pids = self.signal_all(Signal::KILL)?;
-        // Until the kernel has taken its port and its lock away, another one cannot start.
-        let deadline = Instant::now() + DEATH_MAX;
-        while pids.iter().any(|pid| cpu::holds_files(*pid)) {
-            if Instant::now() > deadline {
-                return Err(format!(
-                    "the killed server is still there after {} s",
-                    DEATH_MAX.as_secs()
-                ));
-            }
-            std::thread::sleep(DEATH_LOOK);
-        }
-        Ok(())
+        self.signal_all(Signal::KILL).and_then(|pids| gone(&pids))
+    }
+
+    /// SIGINT: mote and PostgreSQL end their sessions and stop. PostgreSQL's SIGTERM would wait until the sessions end.
+    fn shut_down(&self) -> Result<(), String> {
+        let pids = self.tree()?.pids();
+        let root = pids.first().ok_or("the server has no processes")?;
+        signal(*root, Signal::INT)?;
+        gone(&pids)
     }
 
     fn start(&self) -> Result<(), String> {
-        let restart = self.restart.as_deref().unwrap_or("false");
-        let ran = Command::new("sh")
-            .args(["-c", restart])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status();
-        let status = ran.map_err(|error| format!("\"{restart}\": {error}"))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(format!("\"{restart}\" ended with {status}")),
-        }
+        shell(self.restart.as_deref().unwrap_or("false"))
     }
+}
+
+/// Waits until the kernel has taken away the ports and locks of processes that end: another server cannot start before.
+fn gone(pids: &[u32]) -> Result<(), String> {
+    let deadline = Instant::now() + DEATH_MAX;
+    while pids.iter().any(|pid| cpu::holds_files(*pid)) {
+        if Instant::now() > deadline {
+            return Err(format!(
+                "the server is still there {} s after it was told to end",
+                DEATH_MAX.as_secs()
+            ));
+        }
+        std::thread::sleep(DEATH_LOOK);
+    }
+    Ok(())
 }

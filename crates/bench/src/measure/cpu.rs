@@ -4,7 +4,11 @@
 //! children that have ended is in their parent's `cutime`, so the sum never goes back while sessions come and go.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::{fs, io};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Kernel clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -107,6 +111,17 @@ impl ProcessTree {
         pids
     }
 
+    /// Lets all its threads, and those that they will make, run on one processor only.
+    pub fn pin(&self, processor: usize) -> io::Result<()> {
+        for pid in self.pids() {
+            for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+                let id = thread.file_name().to_str().and_then(|name| name.parse().ok());
+                pin_thread(id.and_then(Pid::from_raw), processor)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Seconds of processor time since the processes began; `None` once the root has gone, and the sum with it.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let members = self.members();
@@ -181,6 +196,22 @@ fn proportional_set_bytes(pid: u32) -> u64 {
     let line = text.lines().find(|line| line.starts_with("Pss:"));
     let kilobytes = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
+}
+
+/// Lets this thread, and those that it will make, run on one processor only.
+pub fn pin_this_thread(processor: usize) -> io::Result<()> {
+    pin_thread(None, processor)
+}
+
+/// `None` is this one.
+fn pin_thread(thread: Option<Pid>, processor: usize) -> io::Result<()> {
+    let mut processors = CpuSet::new();
+    processors.set(processor);
+    match sched_setaffinity(thread, &processors) {
+        // One that has ended meanwhile runs nowhere.
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Seconds of processor time of this process alone: the driver's own cost.

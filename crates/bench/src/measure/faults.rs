@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`Schedule`] (what a user writes), [`Victim`] (who can be hurt), [`carry_out`], [`Recovery`].
 //!
-//! Invariant: a server that was stopped goes on when the run ends, however it ends.
+//! Invariants: a server that was stopped goes on when the run ends, however it ends, unless its standby was promoted. The
+//! laboratory never makes two primaries: whoever is still there when its standby is promoted is ended first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,8 +32,12 @@ pub enum Action {
     Start,
     /// SIGSTOP, and SIGCONT so many seconds later.
     Stop(f64),
-    /// Makes the standby a primary, in place of one that was killed.
+    /// SIGSTOP, and nothing more before its standby is promoted.
+    Hang,
+    /// Makes the standby a primary, in place of one that was killed or hangs.
     Promote,
+    /// Ends the primary in order and makes the standby a primary.
+    SwitchOver,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,10 +47,19 @@ pub struct Fault {
     pub action: Action,
 }
 
-/// As in `30s kill; 45s start; 60s stop 2s`.
+impl Fault {
+    fn ends_s(&self) -> f64 {
+        match self.action {
+            Action::Stop(seconds) => self.at_s + seconds,
+            _ => self.at_s,
+        }
+    }
+}
+
+/// As in `30s kill; 45s start; 60s stop 2s`, or `30s stop; 31s promote`.
 ///
-/// Invariant: times ascend, a kill is followed by a start or a promotion, nothing is done to a server that is down, and
-/// nothing at all after a promotion.
+/// Invariant: times ascend, a kill is followed by a start or a promotion, a stop without an end by a promotion, nothing else is
+/// done to a server that is down, and nothing at all after a promotion.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule(Vec<Fault>);
 
@@ -58,39 +72,58 @@ impl FromStr for Schedule {
         if faults.is_empty() {
             return Err("no fault is named, as in \"30s kill; 45s start; 60s stop 2s\"".into());
         }
-        let (mut down, mut promoted) = (false, false);
+        let mut state = State::Up;
         let mut free_s = 0.0;
         for fault in &faults {
-            if promoted {
-                return Err(format!("\"{text}\": promote is the last that is done"));
-            }
             if fault.at_s < free_s {
                 return Err(format!(
                     "\"{text}\": the faults are not in the order of their times"
                 ));
             }
-            (down, free_s) = match (fault.action, down) {
-                (Action::Kill, false) => (true, fault.at_s),
-                (Action::Start, true) => (false, fault.at_s),
-                (Action::Stop(seconds), false) => (false, fault.at_s + seconds),
-                (Action::Promote, true) => {
-                    promoted = true;
-                    (false, fault.at_s)
-                }
-                (Action::Promote, false) => {
-                    return Err(format!(
-                        "\"{text}\": promote comes after kill, or there would be two primaries"
-                    ));
-                }
-                (Action::Start, false) => return Err(format!("\"{text}\": start comes after kill")),
-                (_, true) => return Err(format!("\"{text}\": the server is down until it is started")),
-            };
+            free_s = fault.ends_s();
+            state = state
+                .after(fault.action)
+                .map_err(|why| format!("\"{text}\": {why}"))?;
         }
-        match down {
-            true => Err(format!(
+        match state {
+            State::Up | State::Promoted => Ok(Schedule(faults)),
+            State::Killed => Err(format!(
                 "\"{text}\": a server that is killed has to be started again, or its standby promoted"
             )),
-            false => Ok(Schedule(faults)),
+            State::Hanging => Err(format!(
+                "\"{text}\": a stop needs a length, as in \"60s stop 2s\", or a promotion that follows it"
+            )),
+        }
+    }
+}
+
+/// Of the server, while a schedule is read.
+#[derive(Clone, Copy)]
+enum State {
+    Up,
+    Killed,
+    Hanging,
+    Promoted,
+}
+
+impl State {
+    fn after(self, action: Action) -> Result<State, &'static str> {
+        match (action, self) {
+            (_, State::Promoted) => Err("a promotion is the last that is done"),
+            (Action::Kill, State::Up) => Ok(State::Killed),
+            (Action::Start, State::Killed) => Ok(State::Up),
+            (Action::Stop(_), State::Up) => Ok(State::Up),
+            (Action::Hang, State::Up) => Ok(State::Hanging),
+            (Action::SwitchOver, State::Up) | (Action::Promote, State::Killed | State::Hanging) => {
+                Ok(State::Promoted)
+            }
+            (Action::Promote, State::Up) => {
+                Err("promote comes after kill or stop, or there would be two primaries")
+            }
+            (Action::Start, _) => Err("start comes after kill"),
+            (_, State::Killed | State::Hanging) => {
+                Err("the server is down until it is started, or its standby promoted")
+            }
         }
     }
 }
@@ -104,7 +137,9 @@ impl fmt::Display for Schedule {
                 Action::Kill => write!(f, "kill")?,
                 Action::Start => write!(f, "start")?,
                 Action::Stop(length) => write!(f, "stop {length}s")?,
+                Action::Hang => write!(f, "stop")?,
                 Action::Promote => write!(f, "promote")?,
+                Action::SwitchOver => write!(f, "switchover")?,
             }
         }
         Ok(())
@@ -115,14 +150,17 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let wrong = || {
         format!(
-            "\"{text}\" is not of the form \"30s kill\", \"45s start\", \"60s stop 2s\" or \"31s promote\""
+            "\"{text}\" is not of the form \"30s kill\", \"45s start\", \"60s stop 2s\", \"30s stop\", \"31s promote\" or \
+             \"30s switchover\""
         )
     };
     let (at, action) = match words.as_slice() {
         [at, "kill"] => (at, Action::Kill),
         [at, "start"] => (at, Action::Start),
         [at, "stop", length] => (at, Action::Stop(seconds(length).ok_or_else(wrong)?)),
+        [at, "stop"] => (at, Action::Hang),
         [at, "promote"] => (at, Action::Promote),
+        [at, "switchover"] => (at, Action::SwitchOver),
         _ => return Err(wrong()),
     };
     Ok(Fault {
@@ -149,21 +187,21 @@ impl Schedule {
 
     /// Whether a standby takes over.
     pub fn promotes(&self) -> bool {
-        self.0.iter().any(|fault| fault.action == Action::Promote)
+        let promotes = |fault: &Fault| matches!(fault.action, Action::Promote | Action::SwitchOver);
+        self.0.iter().any(promotes)
     }
 
     /// When the last of it is over, in seconds of the measured window.
     pub fn ends_s(&self) -> f64 {
-        self.0.last().map_or(0.0, |fault| match fault.action {
-            Action::Stop(seconds) => fault.at_s + seconds,
-            _ => fault.at_s,
-        })
+        self.0.last().map_or(0.0, Fault::ends_s)
     }
 }
 
 /// A server that may be hurt.
 pub trait Victim: Send {
     fn kill(&mut self) -> Result<(), String>;
+    /// Ends it in order, and returns when it has ended.
+    fn shut_down(&mut self) -> Result<(), String>;
     /// Returns when it accepts connections again, or has said that it never will.
     fn start(&mut self) -> Result<(), String>;
     /// Returns when the standby has said that it is a primary now.
@@ -197,6 +235,7 @@ pub fn carry_out(faults: Faults<'_>, timeline: &Timeline) -> Vec<Event> {
         return events;
     };
     let Faults { schedule, victim } = faults;
+    let mut hangs = false;
     for fault in &schedule.0 {
         if !sleep_until(timeline, from_ns, fault.at_s) {
             break;
@@ -220,9 +259,24 @@ pub fn carry_out(faults: Faults<'_>, timeline: &Timeline) -> Vec<Event> {
                 note("start", false);
                 victim.start()
             }
+            Action::Hang => {
+                note("stop", true);
+                hangs = true;
+                victim.suspend()
+            }
             Action::Promote => {
                 note("promote", false);
-                victim.promote()
+                // It might go on and answer beside its successor.
+                let ended = if std::mem::take(&mut hangs) {
+                    victim.kill()
+                } else {
+                    Ok(())
+                };
+                ended.and_then(|()| victim.promote())
+            }
+            Action::SwitchOver => {
+                note("switchover", true);
+                victim.shut_down().and_then(|()| victim.promote())
             }
             Action::Stop(length) => {
                 note("stop", true);
@@ -237,6 +291,9 @@ pub fn carry_out(faults: Faults<'_>, timeline: &Timeline) -> Vec<Event> {
             timeline.fail(format!("a fault could not be done: {error}"));
             break;
         }
+    }
+    if hangs && let Err(error) = victim.resume() {
+        timeline.fail(format!("the stopped server does not go on: {error}"));
     }
     events
 }
@@ -383,11 +440,25 @@ mod tests {
             ("10s stop 5s; 12s stop 1s", "order of their times"),
             ("30 kill", "is not of the form"),
             ("30s explode", "is not of the form"),
-            ("80s promote", "comes after kill"),
+            ("80s promote", "comes after kill or stop"),
             ("1s kill; 2s promote; 3s kill", "the last that is done"),
+            ("1s switchover; 3s kill", "the last that is done"),
+            ("1s kill; 2s switchover", "is down"),
+            ("1s stop", "a stop needs a length"),
+            ("1s stop; 2s start", "start comes after kill"),
+            ("1s stop 2s; 4s promote", "comes after kill or stop"),
         ] {
             let error = wrong.parse::<Schedule>().expect_err(wrong);
             assert!(error.contains(says), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_standby_takes_over_in_three_ways() {
+        for text in ["1s kill; 2s promote", "1s stop; 2s promote", "1s switchover"] {
+            let schedule: Schedule = text.parse().expect("valid");
+            assert!(schedule.promotes() && !schedule.restarts(), "{text}");
+            assert_eq!(schedule.to_string(), text);
         }
     }
 
@@ -476,6 +547,9 @@ mod tests {
         fn kill(&mut self) -> Result<(), String> {
             self.note("kill")
         }
+        fn shut_down(&mut self) -> Result<(), String> {
+            self.note("shut down")
+        }
         fn start(&mut self) -> Result<(), String> {
             self.note("start")
         }
@@ -519,5 +593,13 @@ mod tests {
         assert!(failure.is_some_and(|reason| reason.contains("no such server")));
         let (done, ..) = carry("0s stop 1m; 2m kill; 3m start", 30);
         assert_eq!(done, ["suspend", "resume"]);
+        // Who hangs is ended before its standby takes over, and goes on where the run ends before.
+        let (done, events, failure) = carry("0s stop; 10ms promote", 10_000);
+        assert_eq!((done, events), (vec!["suspend", "kill", "promote"], 2));
+        assert_eq!(failure, None);
+        let (done, ..) = carry("0s stop; 1m promote", 30);
+        assert_eq!(done, ["suspend", "resume"]);
+        let (done, events, _) = carry("0s switchover", 10_000);
+        assert_eq!((done, events), (vec!["shut down", "promote"], 1));
     }
 }

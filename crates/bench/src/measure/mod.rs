@@ -9,8 +9,9 @@
 //!  5. `disk`: what the disk alone does.
 //!  6. `arrivals`: when transactions are due in an open loop.
 //!  7. `faults`: what is done to the server meanwhile, and what clients saw of it.
-//!  8. `run`: starts driver threads, gathers their collectors and the series over time.
-//!  9. `statistics`: intervals for the ratio of two systems, and verdicts.
+//!  8. `distance`: how far a standby is behind.
+//!  9. `run`: starts driver threads, gathers their collectors and the series over time.
+//! 10. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
@@ -26,6 +27,7 @@ pub mod readback;
 pub mod disk;
 pub mod arrivals;
 pub mod faults;
+pub mod distance;
 pub mod run;
 pub mod statistics;
 

@@ -2,8 +2,8 @@
 //!
 //! Read in this order: `summary` (figures computed once from a run), `table` (text for the terminal), `live` (one line
 //! per second), `json` (everything, for programs), `store` (runs in SQLite), `benchmarksql` (that
-//! program's result files), `section`, `versus` and `proofs` (what an
-//! experiment and a comparison found and proved), `page` (what every page is made of), `charts` (what is drawn), `html` (what stands on which page).
+//! program's result files), `section`, `versus`, `pairs` and `proofs` (what an
+//! experiment, a comparison and a pair of servers found and proved), `page` (what every page is made of), `charts` (what is drawn), `html` (what stands on which page).
 //! Promises: all forms show the same figures, from the same `Summary`.
 
 pub mod summary;
@@ -16,6 +16,7 @@ pub mod page;
 pub mod section;
 pub mod proofs;
 pub mod versus;
+pub mod pairs;
 pub mod charts;
 pub mod html;
 

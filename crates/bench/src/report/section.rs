@@ -1,9 +1,17 @@
 //! An experiment as a page shows it: the published tables with their sources, ours, remarks and charts.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::page::Chart;
 use super::table;
+
+/// Something that was proven or not.
+#[derive(Serialize)]
+pub struct Proof {
+    pub says: String,
+    pub pass: bool,
+}
 
 pub struct Table {
     pub title: String,

@@ -2,19 +2,22 @@
 //! a figure may be compared with.
 //!
 //! Here are the commands and what they share; `load` has the open loop and the record, `workloads` the workloads of the
-//! contract, `questions` the experiments that ask one thing, `systems` the commands about several runs or systems.
+//! contract, `questions` the experiments that ask one thing, `systems` the commands about several runs or systems, `pairs` those
+//! about a primary and its standby.
 
 mod load;
+mod pairs;
 mod questions;
 mod systems;
 mod workloads;
 
 pub use load::{FaultArgs, OpenLoopArgs, RecordArgs};
+pub use pairs::{FailOverArgs, PairArgs, ReplicationArgs};
 pub use questions::{
     CheckpointArgs, ColdStartArgs, CompareArgs, GroupCommitArgs, HistoryArgs, HotRowArgs, Measurement,
     NeighboursArgs, OwnServerArgs, ReplayArgs, ShardsArgs, SweepArgs,
 };
-pub use systems::{DiffArgs, RunsArgs, SeedsArgs, VersusArgs, VersusWorkload};
+pub use systems::{DiffArgs, RunsArgs, SeedsArgs, SystemsArgs, VersusArgs, VersusWorkload};
 
 pub use workloads::{SmallBankArgs, TatpArgs, TpcbArgs, WorkloadArgs, YcsbArgs};
 
@@ -63,6 +66,9 @@ pub enum Experiment {
     #[command(name = "hotrow")]
     HotRow(HotRowArgs),
     Neighbours(NeighboursArgs),
+    Replication(ReplicationArgs),
+    #[command(name = "failover")]
+    FailOver(FailOverArgs),
     Versus(VersusArgs),
     Seeds(SeedsArgs),
     Runs(RunsArgs),

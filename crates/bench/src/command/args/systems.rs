@@ -7,6 +7,7 @@ use clap::Args;
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
 use crate::command::seeds::plan::{Budget, experiment_name};
 use crate::measure::arrivals::ArrivalKind;
+use crate::server::SpawnedServer;
 use crate::workload::catalogue::Known;
 use crate::workload::ycsb::Letter;
 
@@ -100,17 +101,8 @@ pub struct SeedsArgs {
     /// Experiments, as in X3,X10; default: all
     #[arg(long, value_delimiter = ',', value_name = "X,...", value_parser = experiment_name)]
     pub only: Vec<String>,
-    /// Systems: `mote` (a server of its own), NAME=URL (one that is there), or a name that --systems-program starts
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "mote,pg15",
-        value_name = "NAME,..."
-    )]
-    pub systems: Vec<String>,
-    /// Starts and stops systems by name and prints their URL
-    #[arg(long, default_value = "scripts/systems.sh", value_name = "FILE")]
-    pub systems_program: PathBuf,
+    #[command(flatten)]
+    pub lineup: SystemsArgs,
     /// How long it all may take, roughly
     #[arg(long, default_value = "40m", value_name = "DURATION")]
     pub budget: Budget,
@@ -125,6 +117,38 @@ pub struct SeedsArgs {
     pub out: PathBuf,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Which systems an experiment is about.
+#[derive(Args, Debug, Clone)]
+pub struct SystemsArgs {
+    /// Systems: `mote` (a server of its own), NAME=URL, NAME=FILE, or a name that --systems-program starts
+    ///
+    /// NAME=URL is a server that is there; it has no standby that this could start. NAME=FILE is a cluster file: lines
+    /// KEY = VALUE with the URLs `primary` and `standby` and the commands `start-primary`, `stop-primary`, `start-standby`
+    /// (makes a copy that follows) and `stop-standby`.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "mote,pg15",
+        value_name = "NAME,..."
+    )]
+    pub systems: Vec<String>,
+    /// Starts and stops systems by name, and their standbys as NAME-standby, and prints their URL
+    #[arg(long, default_value = "scripts/systems.sh", value_name = "FILE")]
+    pub systems_program: PathBuf,
+    /// Binary to start as mote; default: this one. For comparing builds
+    #[arg(long, value_name = "FILE")]
+    pub serve_program: Option<PathBuf>,
+}
+
+impl SystemsArgs {
+    /// What starts mote, if not this binary.
+    pub fn starter(&self) -> Option<SpawnedServer> {
+        self.serve_program
+            .clone()
+            .map(|program| SpawnedServer { program })
+    }
 }
 
 /// The open loop of a comparison.

@@ -5,15 +5,18 @@ use serde_json::{Value, json};
 
 use super::super::args::{ColdStartArgs, OutputArgs, OwnServerArgs, SeedsArgs};
 use super::super::default_driver_threads;
+use super::super::pair::FailOver;
 use super::super::quiet::Quiet;
 use super::super::restart::{ColdStart, measure_cold_starts};
 use super::super::shards;
+use super::super::systems::{Present, Systems};
 use super::super::tpcc::summarize;
-use super::pairs::{self, FailOver};
-use super::plan::{Plan, Present, SHARDS, Systems};
+use super::pairs;
+use super::plan::{Plan, SHARDS};
 use crate::driver::Admin;
 use crate::measure::statistics::balanced_orders;
 use crate::measure::{RunOutcome, readback};
+use crate::report::section::Proof;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
@@ -51,12 +54,6 @@ pub struct Step {
     pub outcome: RunOutcome,
 }
 
-#[derive(Serialize)]
-pub struct Proof {
-    pub says: String,
-    pub pass: bool,
-}
-
 #[derive(Default)]
 pub struct Measurements {
     pub steps: Vec<Step>,
@@ -64,7 +61,8 @@ pub struct Measurements {
     pub fail_overs: Vec<FailOver>,
     /// Over one and more servers.
     pub shards: Vec<shards::Step>,
-    /// System, and why no standby took over from it.
+    /// System, and why no standby stood beside it (X9), or took over from it (X5).
+    pub no_standby: Vec<(String, String)>,
     pub not_failed_over: Vec<(String, String)>,
     pub proofs: Vec<Proof>,
     /// System, number of connections, and why it did not run.
@@ -250,7 +248,8 @@ pub(super) fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Resul
         .map_err(|error| format!("{}: {error}", system.name))
 }
 
-/// The same work within a small and within the whole working set, in turn.
+/// The same work within a small and within the whole working set, in two turns: what the load has left behind, and what else
+/// the machine does, shall hit both.
 fn windows(
     plan: &Plan,
     systems: &Systems,
@@ -260,8 +259,11 @@ fn windows(
     for system in &systems.present {
         let (subject, named) = (&system.subject, |error| format!("{}: {error}", system.name));
         provide(plan, system, quiet)?;
-        for last in [plan.window_warehouses(), plan.warehouses] {
+        let (small, all) = (plan.window_warehouses(), plan.warehouses);
+        for last in [small, all, all, small] {
             let settings = Settings {
+                warmup_s: plan.warmup_s / 2.0,
+                duration_s: plan.duration_s / 2.0,
                 active: Some(ActiveWarehouses { first: 1, last }),
                 ..settings(plan, Ladder::SideBySide, plan.window_connections, LoadMode::Never)
             };

@@ -1,6 +1,6 @@
 //! `mote bench seeds`: the published experiments X1 to X13 on this machine, each beside the figures that were published.
 //!
-//! Read in this order: `published` (their numbers, from one file), `plan` (systems, and sizes that fit the budget),
+//! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget),
 //! `measure` (what is run: two ladders,
 //! ingest, several servers, cold starts), `pairs` (primary and standby), `sections` (what each experiment makes of it).
 //!
@@ -18,10 +18,11 @@ use std::path::Path;
 use serde_json::json;
 
 use self::measure::Measurements;
-use self::plan::{Plan, Systems};
+use self::plan::Plan;
 use self::published::Published;
 use super::args::SeedsArgs;
 use super::quiet::Quiet;
+use super::systems::{self, Systems};
 use crate::report::section::Section;
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
@@ -33,10 +34,12 @@ pub const NAMES: [&str; 13] = [
 ];
 
 pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let starter = args.lineup.starter();
+    let embedded = starter.as_ref().map_or(embedded, |starter| starter);
     let published = Published::read();
     let mut quiet = Quiet::new(args.output.quiet);
     std::fs::create_dir_all(&args.out).map_err(|error| format!("{}: {error}", args.out.display()))?;
-    let mut systems = Systems::start(args, embedded, &quiet)?;
+    let mut systems = Systems::start(&args.lineup, &args.out, embedded, &quiet)?;
     let plan = Plan::new(args, systems.present.len());
     quiet.say(&plan.says());
     let measured = measure::all(args, &plan, &mut systems, embedded, &mut quiet);
@@ -65,7 +68,7 @@ pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
     println!("\n{} {DISCLAIMER}", table::pass(pass));
     write(&args.out, &plan, &systems, &measured, &wanted, pass)?;
     systems.stop();
-    systems.remove_data(args)?;
+    systems::remove_data(&args.out)?;
     Ok(pass)
 }
 

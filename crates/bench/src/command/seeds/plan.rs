@@ -1,19 +1,10 @@
-//! Which systems take part, and how large everything may be on this machine and in the time that was given.
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
+//! How large everything may be on this machine and in the time that was given.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::super::Subject;
-use super::super::args::{SeedsArgs, TargetArgs};
-use super::super::quiet::Quiet;
+use super::super::args::SeedsArgs;
 use super::super::tpcc::processors;
 use super::NAMES;
-use crate::driver::Admin;
-use crate::measure::readback;
-use crate::server::EmbeddedServer;
 
 /// X1 to X4 and X7: the connections of the published ladder.
 const LADDER: [usize; 6] = [32, 64, 128, 256, 512, 768];
@@ -25,133 +16,6 @@ pub const SHARDS: [usize; 3] = [1, 2, 4];
 const SHARE_OF_STEPS: f64 = 0.55;
 /// A warehouse with what it grows by, in memory, generously.
 const WAREHOUSE_BYTES: f64 = 400e6;
-
-/// Where mote's own server keeps its data, below the directory of the report.
-const OWN_DATA: &str = "mote-data";
-
-/// A system that takes part.
-pub struct Present {
-    pub name: String,
-    pub version: String,
-    pub(in crate::command) subject: Subject,
-    pub settings: Value,
-    /// Started by the program of systems, which has to stop it again.
-    pub(super) started: bool,
-}
-
-/// All that were asked for.
-pub struct Systems {
-    pub present: Vec<Present>,
-    /// Name, and why it does not take part.
-    pub absent: Vec<(String, String)>,
-    pub(super) program: PathBuf,
-}
-
-impl Systems {
-    pub fn start(args: &SeedsArgs, embedded: &dyn EmbeddedServer, quiet: &Quiet) -> Result<Systems, String> {
-        let mut systems = Systems {
-            present: Vec::new(),
-            absent: Vec::new(),
-            program: args.systems_program.clone(),
-        };
-        for asked in &args.systems {
-            quiet.say(&format!("starting {asked}"));
-            match systems.one(asked, args, embedded) {
-                Ok(present) => systems.present.push(present),
-                Err(why) => {
-                    quiet.say(&format!("  {asked} cannot take part: {why}"));
-                    systems.absent.push((asked.clone(), why));
-                }
-            }
-        }
-        if systems.present.is_empty() {
-            return Err("no system can take part".into());
-        }
-        Ok(systems)
-    }
-
-    /// `mote` is a server of the experiment's own, `NAME=URL` is there already, everything else is started by name.
-    fn one(&self, asked: &str, args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<Present, String> {
-        let (name, url, started) = match asked.split_once('=') {
-            Some((name, url)) => (name, Some(url.to_string()), false),
-            None if asked == "mote" => (asked, None, false),
-            None => (asked, Some(tell(&self.program, "start", asked)?), true),
-        };
-        let target_args = match &url {
-            Some(url) => TargetArgs::server(url),
-            None => TargetArgs {
-                target: None,
-                data: Some(args.out.join(OWN_DATA)),
-                ..TargetArgs::server("")
-            },
-        };
-        let opened = Subject::new(&target_args, embedded).and_then(|subject| {
-            let mut admin = Admin::connect(&subject.target).map_err(|error| error.to_string())?;
-            let settings = readback::settings(&mut admin).unwrap_or_default();
-            Ok(Present {
-                name: name.to_string(),
-                version: admin.server_version().to_string(),
-                settings: json!(settings),
-                subject,
-                started,
-            })
-        });
-        if opened.is_err() && started {
-            tell(&self.program, "stop", asked)?;
-        }
-        opened
-    }
-
-    /// Stops what was started for this; a server that does not stop is worth a word but no failed experiment.
-    pub fn stop(&mut self) {
-        for present in std::mem::take(&mut self.present) {
-            let (name, started) = (present.name, present.started);
-            let stopped = present.subject.stop();
-            let stopped = if started {
-                tell(&self.program, "stop", &name).map(|_| ())
-            } else {
-                stopped
-            };
-            if let Err(error) = stopped {
-                eprintln!("mote bench: stopping {name}: {error}");
-            }
-        }
-    }
-
-    /// Removes what mote's own server kept; it has been stopped.
-    pub fn remove_data(&self, args: &SeedsArgs) -> Result<(), String> {
-        let data = args.out.join(OWN_DATA);
-        if !data.exists() {
-            return Ok(());
-        }
-        std::fs::remove_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))
-    }
-
-    pub fn describe(&self) -> Vec<Value> {
-        let present = self.present.iter().map(|system| {
-            json!({"name": system.name, "version": system.version, "target": system.subject.target.to_string(),
-                "server_settings": system.settings})
-        });
-        let absent = self
-            .absent
-            .iter()
-            .map(|(name, why)| json!({"name": name, "absent": why}));
-        present.chain(absent).collect()
-    }
-}
-
-/// What the program of systems says on standard output.
-pub(super) fn tell(program: &Path, what: &str, name: &str) -> Result<String, String> {
-    let output = Command::new(program)
-        .args([what, name])
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_string());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().last().unwrap_or("it said nothing").to_string())
-}
 
 /// Sizes and durations; goes into the report as it is.
 #[derive(Serialize)]

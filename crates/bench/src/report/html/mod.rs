@@ -1,5 +1,5 @@
 //! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints, of heavy
-//! neighbours, of the published experiments (`seeds`). Here is what several of them show.
+//! neighbours, of a primary and its standby (`pairs`), of the published experiments (`seeds`). Here is what several of them show.
 //!
 //! The order is the same everywhere: verdict and figures, pictures, tables, proofs, then what is needed to judge and to
 //! repeat it: settings, machine, command.
@@ -7,6 +7,7 @@
 mod checkpoint;
 mod ladder;
 mod neighbours;
+mod pairs;
 mod run;
 mod seeds;
 mod versus;
@@ -16,6 +17,7 @@ use serde_json::Value;
 pub use self::checkpoint::{CheckpointPicture, checkpoint};
 pub use self::ladder::{LadderStep, ShardsStep, ladder, shards};
 pub use self::neighbours::{NeighbourBar, NeighbourLimits, neighbours};
+pub use self::pairs::{failover, replication};
 pub use self::run::{simple, tpcc};
 pub use self::seeds::seeds;
 pub use self::versus::versus;
@@ -30,6 +32,7 @@ use crate::measure::faults::Recoveries;
 use crate::measure::readback::TELLING;
 use crate::workload::condition::ConditionVerdict;
 use crate::workload::tpcc::input_audit::Verdict;
+use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER};
 
 type Card = (String, String, Tone);
 
@@ -276,6 +279,12 @@ fn audit(page: &mut Page, heading: &str, audit: &[Verdict]) {
     page.table(&["input", "verdict", "value", "allowed"], &rows);
 }
 
+/// What stands below every page about order entry.
+fn small_print() -> Vec<&'static str> {
+    let differs = "Where a run knowingly differs from the specification:";
+    [DISCLAIMER, differs].into_iter().chain(DEVIATIONS).collect()
+}
+
 /// What it takes to judge and to repeat the run.
 fn circumstances(page: &mut Page, document: &Value) {
     let environment = &document["environment"];
@@ -318,6 +327,47 @@ fn quoted(word: &str) -> String {
         word.to_string()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Which systems were there, and why others were not.
+fn takes_part(page: &mut Page, systems: &[&Value]) {
+    let rows: Vec<Vec<String>> = systems
+        .iter()
+        .map(|system| {
+            let text = |name: &str| system[name].as_str().unwrap_or_default().to_string();
+            let what = match system["absent"].as_str() {
+                Some(why) => format!("does not take part: {why}"),
+                None => text("version"),
+            };
+            vec![text("name"), what]
+        })
+        .collect();
+    page.table(&["system", "version"], &rows);
+}
+
+/// What was proven, each with its verdict.
+fn proven<'a>(page: &mut Page, proofs: impl Iterator<Item = &'a Value>) {
+    page.heading("Proofs");
+    let rows: Vec<Vec<String>> = proofs
+        .map(|proof| {
+            vec![
+                proof["says"].as_str().unwrap_or_default().to_string(),
+                table::pass(proof["pass"].as_bool().unwrap_or(false)).to_string(),
+            ]
+        })
+        .collect();
+    page.table(&["what", "verdict"], &rows);
+}
+
+/// The settings of each system that took part.
+fn settings_of(page: &mut Page, systems: &[&Value]) {
+    for system in systems {
+        server_settings(
+            page,
+            system["name"].as_str().unwrap_or_default(),
+            &system["server_settings"],
+        );
     }
 }
 

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::{card, circumstances, server_settings};
+use super::{card, circumstances, proven, settings_of, small_print, takes_part};
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::section::Section;
 use crate::report::table;
-use crate::workload::tpcc::DISCLAIMER;
 
 /// The page of the published experiments.
 pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
@@ -40,18 +39,7 @@ pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
         "Published figures come from other and larger machines: compare ratios and shapes, not heights. One pass, without \
          intervals; `mote bench versus` tells how sure a difference is.",
     );
-    let rows: Vec<Vec<String>> = systems
-        .iter()
-        .map(|system| {
-            let text = |name: &str| system[name].as_str().unwrap_or_default().to_string();
-            let what = match system["absent"].as_str() {
-                Some(why) => format!("does not take part: {why}"),
-                None => text("version"),
-            };
-            vec![text("name"), what]
-        })
-        .collect();
-    page.table(&["system", "version"], &rows);
+    takes_part(&mut page, &systems);
     for section in sections {
         page.heading(&format!("{}  {}", section.name, section.title));
         page.beside(
@@ -78,24 +66,8 @@ pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
             page.charts(&section.charts);
         }
     }
-    page.heading("Proofs");
-    let rows: Vec<Vec<String>> = proofs
-        .iter()
-        .map(|proof| {
-            vec![
-                proof["says"].as_str().unwrap_or_default().to_string(),
-                table::pass(proof["pass"].as_bool().unwrap_or(false)).to_string(),
-            ]
-        })
-        .collect();
-    page.table(&["what", "verdict"], &rows);
-    for system in &systems {
-        server_settings(
-            &mut page,
-            system["name"].as_str().unwrap_or_default(),
-            &system["server_settings"],
-        );
-    }
+    proven(&mut page, proofs.iter().copied());
+    settings_of(&mut page, &systems);
     circumstances(&mut page, document);
-    page.finish(&[DISCLAIMER])
+    page.finish(&small_print())
 }

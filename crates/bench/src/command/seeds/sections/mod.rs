@@ -1,19 +1,24 @@
 //! What each experiment makes of the measurements: the published table, ours in the same shape, both ratios.
 //!
 //! The first system stands where the published page has its memory engine, every other one where it has the disk engine.
+//!
+//! Here are the ladders and what all sections share; `servers` has those about more servers than one and about restarts,
+//! `memory` the one about working sets.
+
+mod memory;
+mod servers;
 
 use serde_json::Value;
 
+use super::super::systems::Systems;
 use super::NAMES;
 use super::measure::{Ladder, Measurements, Step};
-use super::plan::{Plan, Systems};
+use super::plan::Plan;
 use super::published::Published;
 use crate::report::charts;
 use crate::report::section::{Section, Table};
 use crate::report::{Summary, table};
 
-/// Of a loaded warehouse, about, on any system.
-const WAREHOUSE_MB: f64 = 100.0;
 /// The connections at which X4 reads its latencies, and X11 its report.
 const LATENCY_CONNECTIONS: usize = 64;
 const REPORT_CONNECTIONS: usize = 20;
@@ -54,6 +59,11 @@ fn number(value: Option<f64>) -> String {
         Some(value) if value.is_finite() => format!("{value:.2}"),
         _ => "-".to_string(),
     }
+}
+
+/// A reason as it is given, with the full stop that it may have.
+fn sentence(why: &str) -> String {
+    format!("{}.", why.trim_end_matches('.'))
 }
 
 fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -176,9 +186,9 @@ impl Maker<'_> {
             &["system", "NOPM", "at connections", &over, "published ratio"],
             rows.collect(),
         );
-        section.notes.push(
-            "With a standby: not measured, since no replicated pair is described to the laboratory.".into(),
-        );
+        section
+            .notes
+            .push("With a standby: X9, at one number of connections.".into());
         self.scale(section, "128 cores");
     }
 
@@ -330,77 +340,6 @@ impl Maker<'_> {
         self.scale(section, "number of connections not told");
     }
 
-    fn x5(&self, section: &mut Section) {
-        if self.not_run(section, self.plan.fail_over_connections > 0) {
-            return;
-        }
-        let seconds = |value: Option<f64>| {
-            value.map_or("not within the run".to_string(), |value| format!("{value:.2}"))
-        };
-        let rows = self.measured.fail_overs.iter().map(|found| {
-            vec![
-                found.system.clone(),
-                seconds(found.recovery.outage_s),
-                seconds(found.recovery.first_answer_s),
-                seconds(found.recovery.recovered_s),
-                if found.synchronous { "yes" } else { "no" }.to_string(),
-                format!("{} of {}", found.missing, found.acknowledged),
-            ]
-        });
-        let header = [
-            "system",
-            "silent, s",
-            "answer after, s",
-            "90 % after, s",
-            "commits wait",
-            "orders lost",
-        ];
-        let rows: Vec<Vec<String>> = rows.collect();
-        if rows.is_empty() {
-            section
-                .notes
-                .push("Not measured: no system here has a standby that can be started.".into());
-        } else {
-            let title = format!(
-                "{} connections; SIGKILL to the primary, its standby promoted a second later",
-                self.plan.fail_over_connections
-            );
-            self.table(section, &title, &header, rows);
-            section.notes.push(
-                "Seconds count from the kill to the first answer and to 90 % of the former rate, and include the one in which \
-                 nobody has decided yet; clients turn to the standby by themselves. Lost are acknowledged orders that it \
-                 does not have; where commits wait for the standby there must be none."
-                    .into(),
-            );
-        }
-        for (system, why) in &self.measured.not_failed_over {
-            section.notes.push(format!("{system} did not fail over: {why}."));
-        }
-    }
-
-    fn x6(&self, section: &mut Section) {
-        if self.not_run(section, !self.plan.cold_start_warehouses.is_empty()) {
-            return;
-        }
-        let rows = self.measured.cold_starts.iter().map(|start| {
-            let gigabytes = start.figures.image_bytes / 1e9;
-            vec![
-                format!("{gigabytes:.2}"),
-                format!("{:.2}", start.seconds),
-                number(Some(gigabytes / start.seconds)),
-                number(Some(gigabytes / start.seconds / (50.0 / 20.0))),
-            ]
-        });
-        self.table(
-            section,
-            "mote, first answer after a cold start",
-            &["GB of checkpoint", "seconds", "GB/s", "of the published 2.5 GB/s"],
-            rows.collect(),
-        );
-        section.notes.push("mote only: `mote bench coldstart` says what a start is made of. Other systems' starts are not measured.".into());
-        self.scale(section, "50 to 250 GB");
-    }
-
     fn x7(&self, section: &mut Section) {
         if self.not_run(section, !self.plan.ladder.is_empty()) {
             return;
@@ -476,43 +415,6 @@ impl Maker<'_> {
             "500 connections x 2,000 rounds; here as long as a step lasts",
         );
         self.failures(section, &[self.plan.ingest_connections]);
-    }
-
-    fn x9(&self, section: &mut Section) {
-        if self.not_run(section, self.plan.standby_connections > 0) {
-            return;
-        }
-        let rows = self.systems.iter().filter_map(|system| {
-            let alone = self.measured.of(Ladder::Alone, system).next()?;
-            let with = self.measured.of(Ladder::WithStandby, system).next()?;
-            let nopm = |step: &Step| Some(step.summary.first_kind_per_minute());
-            let lost = ratio(nopm(with), nopm(alone)).map(|ratio| 100.0 * (1.0 - ratio));
-            Some(vec![
-                system.to_string(),
-                number(nopm(alone)),
-                number(nopm(with)),
-                lost.map_or("-".to_string(), |percent| format!("{percent:.1}")),
-            ])
-        });
-        let header = ["system", "NOPM alone", "NOPM with a standby", "lost, %"];
-        let title = format!(
-            "{} connections; PostgreSQL's commits wait for the standby's disk, mote's for nobody",
-            self.plan.standby_connections
-        );
-        let rows: Vec<Vec<String>> = rows.collect();
-        if rows.is_empty() {
-            section
-                .notes
-                .push("Not measured: no system here has a standby that can be started.".into());
-        } else {
-            self.table(section, &title, &header, rows);
-            section.notes.push(
-                "Primary and standby share this machine's processors and disk, so a standby costs more here than on a host of \
-                 its own."
-                    .into(),
-            );
-        }
-        self.failures(section, &[self.plan.standby_connections]);
     }
 
     fn x10(&self, section: &mut Section) {
@@ -617,152 +519,6 @@ impl Maker<'_> {
         }
         self.scale(section, "50 warehouses");
     }
-
-    fn x12(&self, section: &mut Section) {
-        if self.not_run(section, self.plan.window_connections > 0) {
-            return;
-        }
-        let (small, all) = (
-            self.plan.window_warehouses() as usize,
-            self.plan.warehouses as usize,
-        );
-        if small == all {
-            section
-                .notes
-                .push("Not measured: one warehouse has no smaller working set.".into());
-            return;
-        }
-        let rows = self.systems.iter().filter_map(|system| {
-            let inside = &self.measured.step(Ladder::Window, system, small)?.summary;
-            let whole = &self.measured.step(Ladder::Window, system, all)?.summary;
-            let change = |of: &dyn Fn(&Summary) -> Option<f64>| {
-                let change = ratio(of(whole), of(inside)).map(|ratio| 100.0 * (ratio - 1.0));
-                change.map_or("-".to_string(), |percent| format!("{percent:+.1}"))
-            };
-            Some(vec![
-                system.to_string(),
-                self.fast_memory(system)
-                    .map_or("-".into(), |bytes| table::grouped(bytes / 1e6)),
-                number(Some(inside.first_kind_per_minute())),
-                number(Some(whole.first_kind_per_minute())),
-                change(&|summary| Some(summary.first_kind_per_minute())),
-                change(&|summary| p90(summary, "weighted")),
-            ])
-        });
-        let inside = format!("NOPM in {small} warehouses");
-        let whole = format!("NOPM in {all}");
-        let header = [
-            "system",
-            "fast memory, MB",
-            inside.as_str(),
-            whole.as_str(),
-            "throughput, change %",
-            "weighted p90, change %",
-        ];
-        let megabytes = |warehouses: usize| table::grouped(warehouses as f64 * WAREHOUSE_MB);
-        let title = format!(
-            "{} connection(s), working set of about {} MB and of {}",
-            self.plan.window_connections,
-            megabytes(small),
-            megabytes(all)
-        );
-        self.table(section, &title, &header, rows.collect());
-        section.notes.push(
-            "The fast memory is what a system says of its buffers (shared_buffers, innodb_buffer_pool_size); mote has its data in \
-             memory, and the processor's cache before it. What is outside of a system's buffers may still be in the kernel's cache: \
-             SYSTEMS_MEMORY=128MB makes the buffers small, a cgroup's memory.max the rest. Within fewer warehouses terminals wait \
-             more for each other's rows, which works the other way."
-                .into(),
-        );
-    }
-
-    /// Bytes of the memory that is faster than where the rest of the data lies.
-    fn fast_memory(&self, system: &str) -> Option<f64> {
-        let settings = self.settings.iter().find(|(name, _)| *name == system)?.1;
-        let text = |name: &str| settings[name].as_str();
-        if let Some(pool) = text("innodb_buffer_pool_size") {
-            return pool.parse().ok();
-        }
-        match text("shared_buffers") {
-            // As pg_settings has it: a number of blocks, and their size.
-            Some(blocks) if !system.starts_with("mote") => {
-                let (count, unit) = blocks.split_once(" x ")?;
-                let unit = unit.strip_suffix("kB")?;
-                Some(count.parse::<f64>().ok()? * 1024.0 * unit.parse::<f64>().unwrap_or(1.0))
-            }
-            _ => processor_cache(),
-        }
-    }
-
-    fn x13(&self, section: &mut Section) {
-        if self.not_run(section, self.plan.shard_connections > 0) {
-            return;
-        }
-        let first = self.measured.shards.first().map(|step| &step.summary);
-        let p90 = |summary: &Summary| p90(summary, "NEW_ORDER");
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for step in &self.measured.shards {
-            let (own, own_p90) = (step.summary.first_kind_per_minute(), p90(&step.summary));
-            rows.push(vec![
-                format!("{} server(s), the driver coordinates", step.servers),
-                number(Some(own)),
-                number(ratio(Some(own), first.map(Summary::first_kind_per_minute))),
-                number(own_p90),
-                number(ratio(own_p90, first.and_then(p90))),
-                format!("{:.1}", step.distributed_percent()),
-            ]);
-        }
-        let mut engine = vec!["a distributed engine in front of them".to_string()];
-        engine.resize(6, "not built".to_string());
-        rows.push(engine);
-        let header = [
-            "mote over",
-            "NOPM",
-            "of one server",
-            "new-order p90, ms",
-            "of one server",
-            "in two phases, %",
-        ];
-        let title = format!(
-            "{} warehouses dealt out, {} terminals",
-            self.plan.shard_warehouses(),
-            self.plan.shard_connections
-        );
-        self.table(section, &title, &header, rows);
-        let points = |value: &dyn Fn(&Summary) -> f64| {
-            let each = self.measured.shards.iter();
-            let each = each.map(|step| (step.servers as f64, value(&step.summary)));
-            vec![("mote".to_string(), each.collect::<Vec<_>>())]
-        };
-        section.charts.push(charts::ladder(
-            "New orders per minute",
-            "servers",
-            "NOPM",
-            &points(&Summary::first_kind_per_minute),
-        ));
-        section.charts.push(charts::ladder(
-            "New order, 90th percentile",
-            "servers",
-            "ms",
-            &points(&|summary| p90(summary).unwrap_or(f64::NAN)),
-        ));
-        section.notes.push(format!(
-            "All servers share this machine's {} processors and its disk, which one server uses by itself: throughput cannot grow \
-             here, and what it loses is what two phases cost. `mote bench shards --target A --target B` runs over machines of \
-             their own. The published system has one compute node in front of its shards.",
-            self.plan.processors
-        ));
-    }
-}
-
-/// The largest cache of the first processor.
-fn processor_cache() -> Option<f64> {
-    let sizes = (0..8).filter_map(|level| {
-        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
-        let text = std::fs::read_to_string(path).ok()?;
-        Some(text.trim().strip_suffix('K')?.parse::<f64>().ok()? * 1024.0)
-    });
-    sizes.reduce(f64::max)
 }
 
 /// The 90th percentile of a type; `weighted` is the mean of all, weighted by how often each occurred.
