@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use super::{card, members};
+use super::{card, members, small_print};
 use crate::report::charts::{self, Mark};
 use crate::report::page::{Page, Rendered};
-use crate::workload::tpcc::DISCLAIMER;
 
 /// What the page of a checkpoint experiment shows.
 pub struct CheckpointPicture {
@@ -65,5 +64,5 @@ pub fn checkpoint(picture: &CheckpointPicture, settings: &Value) -> Rendered {
     ]);
     page.heading("Settings");
     members(&mut page, settings);
-    page.finish(&[DISCLAIMER])
+    page.finish(&small_print())
 }

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::{card, circumstances};
+use super::{card, circumstances, small_print};
 use crate::report::charts;
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::summary::Summary;
 use crate::report::table::{self, grouped, milliseconds};
-use crate::workload::tpcc::DISCLAIMER;
 
 /// A step of a ladder on one system.
 pub struct LadderStep<'a> {
@@ -102,7 +101,7 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> Rendered {
     ];
     page.table(&header, &rows);
     circumstances(&mut page, document);
-    page.finish(&[DISCLAIMER])
+    page.finish(&small_print())
 }
 
 /// Order entry over a number of servers.
@@ -200,5 +199,5 @@ pub fn shards(document: &Value, steps: &[ShardsStep<'_>]) -> Rendered {
          waits for two flushes more than a commit on one server.",
     );
     circumstances(&mut page, document);
-    page.finish(&[DISCLAIMER])
+    page.finish(&small_print())
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{audit, card, circumstances, conditions, cpu_cards, pictures, tables, validity};
+use super::{audit, card, circumstances, conditions, cpu_cards, pictures, small_print, tables, validity};
 use crate::measure::RunOutcome;
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::proofs::Proofs;
 use crate::report::summary::Summary;
 use crate::report::table::{self, grouped, milliseconds};
+use crate::workload::tpcc::Experiment;
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
-use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 
 /// The page of a TPC-C experiment. `document` is what the JSON report says.
 pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Rendered {
@@ -80,12 +80,7 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Ren
         &experiment.audit,
     );
     circumstances(&mut page, document);
-    let mut small_print = vec![
-        DISCLAIMER,
-        "Where a run knowingly differs from the specification:",
-    ];
-    small_print.extend(DEVIATIONS);
-    page.finish(&small_print)
+    page.finish(&small_print())
 }
 
 /// The page of any experiment but TPC-C.
