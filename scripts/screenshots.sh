@@ -32,6 +32,10 @@ make_pages() {
     "$mote" bench seeds --only X3,X8,X10,X12,X13 --budget 20s -w 2 -q --systems mote --out "$1/seeds" >/dev/null || [ $? -eq 1 ]
     "$mote" bench shards --servers 1,2 -w 2 -c 4 -d 2 --warmup 1 -q --html "$1/shards.html" >/dev/null || [ $? -eq 1 ]
     "$mote" bench neighbours --only count,sort,repeat -c 4 -d 1 --warmup 0.5 -q --html "$1/neighbours.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench replication --systems mote -w 1 -c 4,2 --rounds 4 -d 2 --warmup 1 -q --html "$1/replication.html" >/dev/null \
+        || [ $? -eq 1 ]
+    "$mote" bench failover --systems mote -w 1 -c 4 --cycles 1 --before 2 --after 4 -q --html "$1/failover.html" >/dev/null \
+        || [ $? -eq 1 ]
     cp "$1/seeds/index.html" "$1/seeds.html"
     canned_pages "$1"
 }

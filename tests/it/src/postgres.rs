@@ -126,7 +126,7 @@ fn binaries() -> PathBuf {
 }
 
 /// Free at the moment; PostgreSQL cannot be told to choose one.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     listener.local_addr().expect("it is bound").port()
 }
