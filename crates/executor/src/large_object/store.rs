@@ -119,7 +119,7 @@ fn make_table(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(TableId, IndexId)> {
     let definition = TableDefinition::new(columns);
-    let table = retry(context, |transaction| transaction.create_table(&definition))?;
+    let table = context.engine_call(|transaction| transaction.create_table(&definition))?;
     let definition = IndexDefinition {
         id: IndexId(0),
         table,
@@ -130,23 +130,9 @@ fn make_table(
         nulls_not_distinct: false,
         expressions: None,
     };
-    let mut build = retry(context, |transaction| transaction.create_index(&definition))?;
-    while retry(context, |transaction| transaction.build_index(&mut build, 1))? != BuildProgress::Done {}
+    let mut build = context.engine_call(|transaction| transaction.create_index(&definition))?;
+    while context.engine_call(|transaction| transaction.build_index(&mut build, 1))? != BuildProgress::Done {}
     Ok((table, build.id()))
-}
-
-/// Calls until there is nothing to wait for.
-pub fn retry<T>(
-    context: &mut StatementContext<'_>,
-    mut call: impl FnMut(&Transaction) -> Result<T, WriteError>,
-) -> SqlResult<T> {
-    loop {
-        match call(context.transaction) {
-            Ok(value) => return Ok(value),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
 }
 
 impl IndexedTable {
@@ -212,24 +198,21 @@ impl IndexedTable {
         snapshot: &Snapshot,
         context: &mut StatementContext<'t>,
     ) -> SqlResult<Option<RowVersion<'t>>> {
-        loop {
-            let transaction = context.transaction;
-            let seen = transaction.fetch(&self.table, row, snapshot);
-            let outcome = transaction.lock_row(&self.table, row, seen.as_ref(), strength, WaitPolicy::Block);
-            let newest = match outcome {
-                Ok(locked) => locked.newest,
-                Err(WriteError::Deleted) => None,
-                Err(WriteError::MustWait(ticket)) => {
-                    context.wait(ticket)?;
-                    continue;
-                }
-                Err(error) => return Err(write_error::lock_error(error)),
-            };
-            if newest.is_some() != seen.is_some() && transaction.isolation() != Isolation::ReadCommitted {
-                return Err(write_error::lock_error(WriteError::Serialization));
-            }
-            return Ok(newest);
+        let mut seen = false;
+        let outcome = context.retry(|transaction| {
+            let version = transaction.fetch(&self.table, row, snapshot);
+            seen = version.is_some();
+            transaction.lock_row(&self.table, row, version.as_ref(), strength, WaitPolicy::Block)
+        })?;
+        let newest = match outcome {
+            Ok(locked) => locked.newest,
+            Err(WriteError::Deleted) => None,
+            Err(error) => return Err(write_error::lock_error(error)),
+        };
+        if newest.is_some() != seen && context.transaction.isolation() != Isolation::ReadCommitted {
+            return Err(write_error::lock_error(WriteError::Serialization));
         }
+        Ok(newest)
     }
 
     /// Inserts a row; false: its key is taken.
@@ -238,7 +221,7 @@ impl IndexedTable {
         let row = writer
             .finish()
             .map_err(|error| write_error::lock_error(error.into()))?;
-        retry(context, |transaction| {
+        context.engine_call(|transaction| {
             match transaction.insert(&self.table, row) {
                 Ok(_) => Ok(true),
                 Err(WriteError::Duplicate { .. }) => Ok(false),
@@ -257,14 +240,14 @@ impl IndexedTable {
         let row = writer
             .finish()
             .map_err(|error| write_error::lock_error(error.into()))?;
-        retry(context, |transaction| {
+        context.engine_call(|transaction| {
             transaction.update(&self.table, locked, row)
         })
     }
 
     /// Deletes a row that is locked.
     pub fn delete(&self, locked: &RowVersion<'_>, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        retry(context, |transaction| transaction.delete(&self.table, locked))
+        context.engine_call(|transaction| transaction.delete(&self.table, locked))
     }
 }
 
