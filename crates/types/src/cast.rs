@@ -11,7 +11,7 @@ use crate::datetime::{
     timestamptz_to_timestamp,
 };
 use crate::datum::{Array, Datum, ELEMENT_COST, copy_text, without_blanks};
-use crate::family::{self, FAMILIES};
+use crate::family::{self, FAMILIES, time_tz};
 use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
@@ -379,6 +379,8 @@ fn convert_datetime(
             Datum::Date(timestamp_to_date(timestamptz_to_timestamp(*us, zone)?))
         }
         (Datum::TimestampTz(us), oid::TIME) => timestamp_to_time(timestamptz_to_timestamp(*us, zone)?),
+        (Datum::Time(us), oid::TIMETZ) => time_tz::of_local_time(*us, zone, settings.now_us),
+        (Datum::TimestampTz(us), oid::TIMETZ) => time_tz::of_instant(*us, zone),
         (Datum::Time(us), oid::INTERVAL) => Datum::interval(0, 0, *us),
         (Datum::Interval(interval), oid::TIME) => Datum::Time(interval.us.rem_euclid(DAY_US)),
         _ => return Err(cannot_cast(from, to)),

@@ -230,6 +230,19 @@ impl TimeZone {
         }
     }
 
+    /// Where only a time of day is known: that of a zone whose offset never changes, or of an abbreviation as of a time
+    /// that is current.
+    pub fn offset_without_date_s(&self, current_local_us: i64) -> Option<i32> {
+        let changes = match &self.rules {
+            Rules::Fixed { .. } | Rules::Abbreviated(_) => false,
+            Rules::Named(zone) => {
+                let epoch = jiff::Timestamp::UNIX_EPOCH;
+                zone.preceding(epoch).next().is_some() || zone.following(epoch).next().is_some()
+            }
+        };
+        (!changes).then(|| self.offset_at_local_s(current_local_us))
+    }
+
     /// Seconds east that turn a local time into an instant.
     pub fn offset_at_local_s(&self, local_us: i64) -> i32 {
         match &self.rules {

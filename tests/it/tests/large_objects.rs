@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use mote_it::TestServer;
 use mote_it::clients::psql_strict;
-use mote_it::nodes::value;
+use mote_it::nodes::{compare, follow, value};
 use mote_it::postgres::PostgresServer;
+use mote_it::server::TemporaryDirectory;
 use mote_it::wire::*;
 
 /// FunctionCall. `formats` of the arguments: none is text.
@@ -211,6 +212,23 @@ fn objects_survive_a_kill_and_what_was_not_committed_does_not() {
         "44"
     );
     drop(directory);
+}
+
+#[test]
+fn a_follower_has_the_objects_and_makes_none() {
+    let primary = TestServer::start("followed-large-objects");
+    let data = TemporaryDirectory::new("followed-large-objects-b");
+    let follower = follow(&primary, &data, "b");
+    psql_strict(&primary, WORK).good();
+    compare(&primary, &follower, &[CHECKSUM]);
+    let mut client = RawClient::connect(&follower);
+    client.query("begin");
+    assert_eq!(client.rows("select lo_open(9001, 262144)"), ["0"]);
+    assert_eq!(client.rows("select length(loread(0, 100))"), ["100"]);
+    assert_eq!(
+        error(&client.query("select lo_create(1)")).as_deref(),
+        Some("25006 cannot execute lo_create() during recovery")
+    );
 }
 
 #[test]

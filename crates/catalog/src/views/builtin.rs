@@ -187,6 +187,7 @@ const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10058, "bpchar_pattern_ops", 2231, 1042, false, 0, "bpchar_pattern_ops"),
     class(10011, "date_ops", 435, 1082, true, 0, "date_ops"),
     class(10039, "time_ops", 1997, 1083, true, 0, "time_ops"),
+    class(10042, "timetz_ops", 2001, 1266, true, 0, "timetz_ops"),
     class(10046, "timestamp_ops", 2040, 1114, true, 0, "timestamp_ops"),
     class(10040, "timestamptz_ops", 1999, 1184, true, 0, "timestamptz_ops"),
     class(10023, "interval_ops", 1983, 1186, true, 0, "interval_ops"),

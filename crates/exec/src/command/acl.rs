@@ -55,7 +55,7 @@ impl AclKind {
         match self {
             AclKind::Function | AclKind::Procedure => privilege::EXECUTE,
             AclKind::Database => privilege::TEMPORARY | privilege::CONNECT,
-            AclKind::Table | AclKind::Sequence | AclKind::Schema => 0,
+            AclKind::Table | AclKind::Sequence | AclKind::Schema | AclKind::LargeObject => 0,
         }
     }
 

@@ -3,7 +3,10 @@
 
 use mote_catalog::catalog_store::stored::StoredDatabase;
 use mote_catalog::tag::CommandTag;
+use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{Access, AdvisoryMode};
+use mote_executor::catalog_change::object_locks::lock_name;
 use mote_executor::context::StatementContext;
 use mote_executor::large_object::object::{self, not_owner};
 use mote_executor::large_object::store::Store;
@@ -35,6 +38,7 @@ pub(super) fn comment(
 
 pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let new = schema::role_oid(&alter.owner, context)?;
+    keep_role(new, context)?;
     object::change(number(&alter.object)?, context, |found, context| {
         if found.owner == new.0 {
             return Ok(());
@@ -58,12 +62,25 @@ pub(super) fn grant(
 ) -> SqlResult<()> {
     let kind = AclKind::LargeObject;
     let bits = kind.bits(&statement.privileges)?;
+    for &grantee in grantees {
+        keep_role(Oid(grantee), context)?;
+    }
     object::change(number(reference)?, context, |found, context| {
         let list = acl::with_defaults(&found.acl, found.owner, kind, 0);
         let name = format!("large object {}", found.oid);
         found.acl = grant::change(statement, grantees, bits, list, found.owner, &name, kind, context)?;
         Ok(())
     })
+}
+
+/// Nobody drops a role before the transaction has ended: large objects are no part of the catalog that knows who uses whom.
+fn keep_role(role: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    lock_name(role, "", AdvisoryMode::Shared, context)?;
+    if role == Oid::INVALID || context.session.catalog.current().roles.contains_key(&role) {
+        return Ok(());
+    }
+    let message = format!("role {role} was concurrently dropped");
+    Err(SqlError::new(state::UNDEFINED_OBJECT, message))
 }
 
 /// What a role owns or has privileges on, in the words of DROP ROLE's DETAIL. Those of other databases are counted.
@@ -85,7 +102,8 @@ fn dependents_in(
         return Ok(Vec::new());
     };
     let store = Store::open(context.database.engine(), stored)?;
-    let snapshot = context.transaction.advance_command();
+    // Who made one has kept the role until he committed.
+    let snapshot = context.transaction.begin_statement(Access::Write);
     let mut found = object::all(&store.objects, &snapshot, context)?;
     found.retain(|object| object.names(role));
     if Oid(database.oid) != context.session.catalog.database && !found.is_empty() {

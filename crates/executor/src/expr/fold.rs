@@ -39,7 +39,7 @@ fn depends_on_session(ty: ColumnType) -> bool {
         || mote_types::catalog::user::is_enum(ty)
         || matches!(
             ty,
-            oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
+            oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
         )
         || mote_types::catalog::user::is_row(ty)
         || matches!(ty, oid::FLOAT4 | oid::FLOAT8 | oid::BYTEA)

@@ -7,6 +7,7 @@ use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, Transaction, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::expr::{SequenceCall, SessionValue};
+use mote_types::family::time_tz;
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
@@ -28,8 +29,11 @@ pub(super) fn evaluate(
     let precise = |us: i64| datetime::round_to_precision(us, ty.typmod);
     Ok(match value {
         SessionValue::CurrentDate => Datum::Date(local_us.div_euclid(datetime::DAY_US) as i32),
-        SessionValue::LocalTime | SessionValue::CurrentTime => {
-            Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US)))
+        SessionValue::LocalTime => Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US))),
+        SessionValue::CurrentTime => {
+            let zone = &session.settings.effective.format.time_zone;
+            let now = time_tz::of_instant(session.transaction_start_us, zone);
+            mote_types::typmod::coerce_typmod(now, ty, false)?
         }
         SessionValue::TransactionTimestamp => Datum::TimestampTz(precise(session.transaction_start_us)),
         SessionValue::LocalTimestamp => Datum::Timestamp(precise(local_us)),

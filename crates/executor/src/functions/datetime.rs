@@ -3,6 +3,7 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::datetime::{self, TimeZone, arithmetic, civil, fields};
+use mote_types::family::time_tz::TimeTz;
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, Interval, oid, operators};
 
@@ -78,6 +79,15 @@ pub fn body(name: &str) -> Option<Body> {
         "timestamptz_zone" | "timestamp_zone" => {
             Body::Pure(|a| at_zone(&a[1], || TimeZone::parse_for_at(text(&a[0]))))
         }
+        "timetz_zone" => Body::Runtime(|runtime, _, a| {
+            let zone = TimeZone::parse_for_at(text(&a[0]))?;
+            let now_us = runtime.session().transaction_start_us;
+            Ok(TimeTz::of(&a[1]).at(zone.offset_at_utc_s(now_us))?.to_datum())
+        }),
+        "timetz_izone" => Body::Pure(|a| {
+            let zone = interval_zone(interval(&a[0]))?;
+            Ok(TimeTz::of(&a[1]).at(zone.offset_at_utc_s(0))?.to_datum())
+        }),
         "timestamptz_izone" | "timestamp_izone" => {
             Body::Pure(|a| at_zone(&a[1], || interval_zone(interval(&a[0]))))
         }
@@ -399,6 +409,8 @@ fn overlaps(a: &[Datum], format: &FormatSettings) -> SqlResult<Datum> {
     let (second, fourth) = (end(&a[0], &a[1])?, end(&a[2], &a[3])?);
     let position = |value: &Datum| match value {
         Datum::Time(us) | Datum::Timestamp(us) | Datum::TimestampTz(us) => Some(*us),
+        // Its number sorts as it does, and has no sign.
+        Datum::Unsigned8(number) => Some(*number as i64),
         _ => None,
     };
     let order = |x: Option<i64>, y: Option<i64>| match (x, y) {

@@ -42,7 +42,7 @@ pub fn body(name: &str) -> Option<Body> {
             // What stands behind a modifier of these is part of it.
             let zone = match ty {
                 oid::TIMESTAMP | oid::TIME => " without time zone",
-                oid::TIMESTAMPTZ => " with time zone",
+                oid::TIMESTAMPTZ | oid::TIMETZ => " with time zone",
                 _ => "",
             };
             Ok(Datum::from(format!("{modifier}{zone}")))

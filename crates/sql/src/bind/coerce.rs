@@ -99,7 +99,7 @@ impl Binder<'_> {
     fn check_datetime(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
         let is_datetime = matches!(
             without_range(ty.oid),
-            oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
+            oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
         );
         if !is_datetime {
             return Ok(());
@@ -505,7 +505,7 @@ fn depends_on_session(text: &str, target: Oid) -> bool {
         return true;
     }
     match target {
-        oid::TIMESTAMPTZ => true,
+        oid::TIMESTAMPTZ | oid::TIMETZ => true,
         oid::DATE | oid::TIMESTAMP => {
             let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b' ' | b'T');
             let bytes = text.as_bytes();

@@ -565,7 +565,7 @@ fn number(digits: &str) -> SqlResult<Expr> {
 fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Location) -> Expr {
     let (value, ty) = match function {
         SqlValueFunction::CurrentDate => (SessionValue::CurrentDate, ColumnType::DATE),
-        SqlValueFunction::CurrentTime => (SessionValue::CurrentTime, ColumnType::TIME),
+        SqlValueFunction::CurrentTime => (SessionValue::CurrentTime, ColumnType::new(oid::TIMETZ)),
         SqlValueFunction::CurrentTimestamp => (SessionValue::TransactionTimestamp, ColumnType::TIMESTAMPTZ),
         SqlValueFunction::LocalTime => (SessionValue::LocalTime, ColumnType::TIME),
         SqlValueFunction::LocalTimestamp => (SessionValue::LocalTimestamp, ColumnType::TIMESTAMP),

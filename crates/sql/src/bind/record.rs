@@ -249,7 +249,7 @@ impl Binder<'_> {
             let base = ty.element().unwrap_or(*ty).oid;
             let is_time = matches!(
                 base,
-                oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
+                oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
             );
             is_time || (is_composite(base) && self.holds_times(base))
         })

@@ -61,6 +61,7 @@ fn is_stable_function(from: Oid, to: Oid) -> bool {
         REGCLASS => category_of(from) == category::STRING,
         TIMESTAMPTZ => matches!(from, DATE | TIMESTAMP),
         DATE | TIME | TIMESTAMP => from == TIMESTAMPTZ,
+        TIMETZ => matches!(from, TIME | TIMESTAMPTZ),
         _ => false,
     }
 }
@@ -71,7 +72,7 @@ fn has_stable_input(ty: ColumnType) -> bool {
         || is_enum(ty.oid)
         || is_range(ty.oid)
         || is_multirange(ty.oid)
-        || matches!(ty.oid, DATE | TIME | TIMESTAMP | TIMESTAMPTZ | INTERVAL)
+        || matches!(ty.oid, DATE | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ | INTERVAL)
         || is_row(ty.oid)
 }
 

@@ -137,6 +137,8 @@ pub static BUILTIN_TYPES: &[TypeInfo] = &[
     array(1187, "_interval", "interval[]", 1186, b'd', 0, "intervaltypmodin", "intervaltypmodout"),
     array(1231, "_numeric", "numeric[]", 1700, b'i', 0, "numerictypmodin", "numerictypmodout"),
     array(1263, "_cstring", "cstring[]", 2275, b'i', 0, "", ""),
+    base(1266, "timetz", "time with time zone", 12, false, b'b', b'D', false, 0, 1270, b'd', b'p', 0, ["timetz_in", "timetz_out", "timetz_recv", "timetz_send", "timetztypmodin", "timetztypmodout", ""]),
+    array(1270, "_timetz", "time with time zone[]", 1266, b'd', 0, "timetztypmodin", "timetztypmodout"),
     base(1700, "numeric", "numeric", -1, false, b'b', b'N', false, 0, 1231, b'i', b'm', 0, ["numeric_in", "numeric_out", "numeric_recv", "numeric_send", "numerictypmodin", "numerictypmodout", ""]),
     base(1790, "refcursor", "refcursor", -1, false, b'b', b'U', false, 0, 2201, b'i', b'x', 0, ["textin", "textout", "textrecv", "textsend", "", "", ""]),
     array(2201, "_refcursor", "refcursor[]", 1790, b'i', 0, "", ""),

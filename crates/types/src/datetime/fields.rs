@@ -253,6 +253,19 @@ fn extract_time(unit: &str, us: i64) -> SqlResult<Numeric> {
     }
 }
 
+/// Of a time on the clock of an offset, seconds east.
+pub fn extract_time_tz(unit: &str, us: i64, east_s: i32) -> SqlResult<Numeric> {
+    let (field, lower) = parse_field(unit, oid::TIMETZ)?;
+    Ok(match field {
+        Field::Epoch => Numeric::from_scaled_i64(us - i64::from(east_s) * SECOND_US, 6),
+        Field::Timezone => Numeric::from(east_s),
+        Field::TimezoneHour => Numeric::from(east_s / 3600),
+        Field::TimezoneMinute => Numeric::from(east_s / 60 % 60),
+        // Unlike those of `time`, all units that exist are recognized.
+        _ => return time_field(field, us).ok_or_else(|| unsupported_unit(&lower, oid::TIMETZ)),
+    })
+}
+
 fn extract_interval(unit: &str, interval: &Interval) -> SqlResult<Numeric> {
     let (field, lower) = parse_field(unit, oid::INTERVAL)?;
     let (years, months) = ((interval.months / 12) as i64, interval.months % 12);

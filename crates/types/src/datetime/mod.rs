@@ -5,7 +5,8 @@
 //! `crate::time_zone` the offsets.
 //!
 //! Promises: proleptic Gregorian calendar, microseconds, PostgreSQL's ranges and messages. The current time is never
-//! read: 'now' is `FormatSettings::now_us`. Leaves out: `time with time zone`.
+//! read: 'now' is `FormatSettings::now_us`. Leaves out: `time with time zone`
+//! but for reading it (`crate::family::time_tz`).
 
 mod output;
 mod lexer;
@@ -28,7 +29,7 @@ pub use interval_text::parse_interval;
 pub use output::{
     write_date, write_time, write_timestamp, write_timestamptz, write_xsd_date, write_xsd_timestamp,
 };
-pub use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz};
+pub use parse::{parse_date, parse_time, parse_time_tz, parse_timestamp, parse_timestamptz};
 pub use zone_setting::parse_time_zone;
 
 #[cfg(test)]

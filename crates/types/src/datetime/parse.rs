@@ -159,6 +159,38 @@ pub fn parse_time(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
     }
 }
 
+/// A time of day and the offset of its clock, seconds east. Without one it is the session's: on the date that is written,
+/// else on the current one.
+pub fn parse_time_tz(text: &str, settings: &FormatSettings) -> SqlResult<(i64, i32)> {
+    let name = "time with time zone";
+    let failed = |failure| error(failure, name, text);
+    let moment = decode(text, settings, true).map_err(failed)?;
+    let session = &settings.time_zone;
+    let now_us = session.to_local_us(settings.now_us);
+    let (today, time_now_us) = civil::split_timestamp(now_us);
+    match moment.special {
+        Some(Special::Now) => return Ok((time_now_us, session.offset_at_utc_s(settings.now_us))),
+        Some(_) => return Err(failed(Failure::Syntax)),
+        None => {}
+    }
+    let us = moment.time_us.ok_or_else(|| failed(Failure::Syntax))?;
+    let local_us = moment
+        .date
+        .unwrap_or(today)
+        .saturating_mul(DAY_US)
+        .saturating_add(us);
+    let east_s = match &moment.zone {
+        Some(Zone::Offset(east_s)) => *east_s,
+        Some(Zone::Rules(rules)) if moment.date.is_some() => rules.offset_at_local_s(local_us),
+        // A zone that changes its offset says nothing without a date.
+        Some(Zone::Rules(rules)) => rules
+            .offset_without_date_s(local_us)
+            .ok_or_else(|| failed(Failure::Syntax))?,
+        None => session.offset_at_local_s(local_us),
+    };
+    Ok((us, east_s))
+}
+
 pub fn parse_timestamp(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
     if let Some((us, rest)) = iso_timestamp(text.as_bytes())
         && rest.is_empty()

@@ -12,6 +12,7 @@
 mod mac_address;
 pub mod network;
 pub mod range;
+pub mod time_tz;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -24,7 +25,12 @@ use crate::signature::{AggregateSignature, CastRow, FunctionSignature, OperatorC
 use mote_common::SqlResult;
 
 /// The families. The order is that in which their rows follow one another in catalogs.
-pub const FAMILIES: &[&TypeFamily] = &[&mac_address::FAMILY, &network::FAMILY, &range::FAMILY];
+pub const FAMILIES: &[&TypeFamily] = &[
+    &mac_address::FAMILY,
+    &network::FAMILY,
+    &range::FAMILY,
+    &time_tz::FAMILY,
+];
 
 /// Types that belong together, and all that SQL can do with them.
 pub struct TypeFamily {

@@ -263,7 +263,9 @@ fn bare_name(ty: Oid) -> String {
 fn datetime_precision(ty: ColumnType) -> Option<i32> {
     match ty.oid {
         oid::DATE => Some(0),
-        oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => Some(if ty.typmod < 0 { 6 } else { ty.typmod }),
+        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            Some(if ty.typmod < 0 { 6 } else { ty.typmod })
+        }
         oid::INTERVAL if ty.typmod < 0 || ty.typmod & 0xffff == 0xffff => Some(6),
         oid::INTERVAL => Some(ty.typmod & 0xffff),
         _ => None,

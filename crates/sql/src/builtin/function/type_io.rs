@@ -108,6 +108,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2908, "timestamptztypmodout", "timestamptztypmodout", &[INT4], CSTRING),
     function(2909, "timetypmodin", "timetypmodin", &[CSTRING_ARRAY], INT4),
     function(2910, "timetypmodout", "timetypmodout", &[INT4], CSTRING),
+    function(2911, "timetztypmodin", "timetztypmodin", &[CSTRING_ARRAY], INT4),
+    function(2912, "timetztypmodout", "timetztypmodout", &[INT4], CSTRING),
     function(2913, "bpchartypmodin", "bpchartypmodin", &[CSTRING_ARRAY], INT4),
     function(2914, "bpchartypmodout", "bpchartypmodout", &[INT4], CSTRING),
     function(2915, "varchartypmodin", "varchartypmodin", &[CSTRING_ARRAY], INT4),
