@@ -48,7 +48,7 @@ fn letter(kind: AclKind) -> Option<char> {
         AclKind::Sequence => Some('S'),
         AclKind::Function | AclKind::Procedure => Some('f'),
         AclKind::Schema => Some('n'),
-        AclKind::Database => None,
+        AclKind::Database | AclKind::LargeObject => None,
     }
 }
 

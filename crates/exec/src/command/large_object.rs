@@ -131,9 +131,7 @@ pub(super) fn drop_all(database: &StoredDatabase, context: &mut StatementContext
         return Ok(());
     };
     for table in [stored.objects, stored.pages] {
-        schema::engine_call(context, |transaction| {
-            transaction.drop_table(mote_common::TableId(table))
-        })?;
+        context.engine_call(|transaction| transaction.drop_table(mote_common::TableId(table)))?;
     }
     Ok(())
 }

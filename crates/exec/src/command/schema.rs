@@ -195,7 +195,7 @@ pub(super) fn new_relation(
 ) -> StoredRelation {
     let privileged = match kind {
         StoredKind::Sequence => AclKind::Sequence,
-        StoredKind::Table | StoredKind::View => AclKind::Table,
+        StoredKind::Table | StoredKind::View | StoredKind::MaterializedView => AclKind::Table,
     };
     StoredRelation {
         revision: Revision::default(),

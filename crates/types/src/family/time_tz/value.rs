@@ -111,7 +111,10 @@ fn check_offset(seconds: i32) -> SqlResult<()> {
         return Ok(());
     }
     let message = "time zone displacement out of range";
-    Err(SqlError::new(state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, message))
+    Err(SqlError::new(
+        state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
+        message,
+    ))
 }
 
 fn malformed() -> SqlError {
