@@ -17,12 +17,11 @@
 //! Leaves out: pruning itself (`table/prune.rs`).
 
 use super::slot::SlotTable;
+use crate::epoch::{self, Guard};
 use crate::log::frame::BLOCK_BYTES;
 use crate::log::{Horizons, Log};
-use crate::sync::RwLock;
-use crate::sync::atomic::{Ordering, fence};
+use crate::sync::atomic::{AtomicPtr, Ordering, fence};
 use mote_common::Lsn;
-use std::sync::Arc;
 
 /// What may be read, as of one walk over the slots.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -88,30 +87,66 @@ impl ActiveView {
     }
 }
 
-/// The latest view, shared by all who prune.
+/// The latest view, shared by all who prune. Reading it stores nothing: an UPDATE does so under its row's latch.
 pub(crate) struct ViewCache {
-    view: RwLock<Arc<ActiveView>>,
+    /// From a box, never null. A view that was replaced is freed through the epoch.
+    view: AtomicPtr<ActiveView>,
 }
 
 impl ViewCache {
     pub(crate) fn new() -> ViewCache {
         ViewCache {
-            view: RwLock::default(),
+            view: AtomicPtr::new(Box::into_raw(Box::default())),
         }
     }
 
-    pub(crate) fn get(&self) -> Arc<ActiveView> {
-        self.view.read().clone()
+    #[inline]
+    pub(crate) fn get<'g>(&self, _guard: &'g Guard) -> &'g ActiveView {
+        // SAFETY: never null; a replaced view is freed through the epoch. Acquire pairs with the exchange in `keep`.
+        unsafe { &*self.view.load(Ordering::Acquire) }
     }
 
-    pub(crate) fn refresh(&self, log: &Log, slots: &SlotTable) -> Arc<ActiveView> {
-        let fresh = Arc::new(ActiveView::collect(log, slots));
-        let mut view = self.view.write();
-        // Two walks may overlap; the later floor is the better one, and both are true.
-        if fresh.floor >= view.floor {
-            *view = fresh.clone();
-        }
+    pub(crate) fn refresh(&self, log: &Log, slots: &SlotTable) -> ActiveView {
+        let fresh = ActiveView::collect(log, slots);
+        self.keep(fresh.clone());
         fresh
+    }
+
+    /// Two walks may overlap; the later floor is the better one, and both are true.
+    fn keep(&self, fresh: ActiveView) {
+        unsafe fn free(pointer: *mut u8, _size: usize) {
+            // SAFETY: made from a box below or in `new`, unlinked, handed over once.
+            drop(unsafe { Box::from_raw(pointer.cast::<ActiveView>()) });
+        }
+        let guard = epoch::pin();
+        let floor = fresh.floor;
+        let fresh = Box::into_raw(Box::new(fresh));
+        // Acquire, here and where the exchange fails, pairs with the exchange of the thread that put it there.
+        let mut known = self.view.load(Ordering::Acquire);
+        // SAFETY: as in `get`; the guard also keeps the address from being used again before the exchange.
+        while unsafe { &*known }.floor <= floor {
+            // AcqRel: pairs with the load in `get`.
+            match self
+                .view
+                .compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(old) => {
+                    // SAFETY: unlinked by the exchange; readers hold a guard while they use it.
+                    unsafe { guard.defer_free(free, old.cast(), size_of::<ActiveView>()) };
+                    return;
+                }
+                Err(newer) => known = newer,
+            }
+        }
+        // SAFETY: from the box above; nobody else has seen it.
+        drop(unsafe { Box::from_raw(fresh) });
+    }
+}
+
+impl Drop for ViewCache {
+    fn drop(&mut self) {
+        // SAFETY: from a box; nobody else has the cache any more. Relaxed: whoever dropped it has seen all stores.
+        drop(unsafe { Box::from_raw(self.view.load(Ordering::Relaxed)) });
     }
 }
 
@@ -119,4 +154,53 @@ impl ViewCache {
 pub(crate) fn rounded_acknowledgement(ts: Lsn, horizons: Horizons) -> Option<Lsn> {
     let border = Lsn(ts.0.next_multiple_of(BLOCK_BYTES));
     (border <= horizons.tail).then_some(border)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(floor: u64) -> ActiveView {
+        ActiveView {
+            floor: Lsn(floor),
+            borders_from: Lsn::ZERO,
+            points: vec![Lsn(floor); 3],
+        }
+    }
+
+    #[test]
+    fn the_later_floor_stays_and_a_reader_keeps_what_it_found() {
+        let cache = ViewCache::new();
+        let guard = epoch::pin();
+        cache.keep(view(20));
+        let found = cache.get(&guard);
+        cache.keep(view(10));
+        assert_eq!(*cache.get(&guard), view(20));
+        cache.keep(view(30));
+        assert_eq!(*found, view(20));
+        assert_eq!(*cache.get(&guard), view(30));
+    }
+
+    #[test]
+    fn floors_rise_while_walks_overlap() {
+        const WALKS: u64 = 3;
+        const STEPS: u64 = 2_000;
+        let cache = ViewCache::new();
+        std::thread::scope(|scope| {
+            for walk in 1..=WALKS {
+                let cache = &cache;
+                scope.spawn(move || (0..STEPS).for_each(|step| cache.keep(view(step * WALKS + walk))));
+            }
+            scope.spawn(|| {
+                let mut last = Lsn::ZERO;
+                while last < Lsn(STEPS * WALKS) {
+                    let guard = epoch::pin();
+                    let found = cache.get(&guard);
+                    assert!(found.floor >= last);
+                    last = found.floor;
+                    assert!(found.points.iter().all(|point| *point == last), "{found:?}");
+                }
+            });
+        });
+    }
 }

@@ -236,7 +236,7 @@ impl Transaction {
         }
         let version = self.link(&mut latched, old, row, layout.number(), flags);
         let mut dead = Vec::new();
-        let too_long = self.prune_latched(&latched, old, &mut dead);
+        let too_long = self.prune_latched(&latched, old, &mut dead, guard);
         drop(latched);
         bury(table, id, &dead, keys_differ(own_header(version)), guard);
         if too_long {
@@ -294,7 +294,7 @@ impl Transaction {
         let flags = flags | TOMBSTONE | head.flags() & KEY_CHANGED;
         let version = self.link(&mut latched, head, &[], head.layout(), flags);
         let mut dead = Vec::new();
-        self.prune_latched(&latched, head, &mut dead);
+        self.prune_latched(&latched, head, &mut dead, &guard);
         drop(latched);
         bury(table, id, &dead, true, &guard);
         let mut work = self.work.borrow_mut();
@@ -365,14 +365,20 @@ impl Transaction {
     }
 
     /// Prunes behind a version just linked, with the view at hand. Answers whether a fresh one might do better.
-    fn prune_latched(&self, latched: &Latched<'_>, old: &Version, dead: &mut Vec<NonNull<Version>>) -> bool {
+    fn prune_latched(
+        &self,
+        latched: &Latched<'_>,
+        old: &Version,
+        dead: &mut Vec<NonNull<Version>>,
+        guard: &Guard,
+    ) -> bool {
         if old.previous().is_null() {
             return false;
         }
-        let view = self.engine.views.get();
+        let view = self.engine.views.get(guard);
         // SAFETY: linked, under the latch.
         let head = unsafe { latched.head().as_ref() };
-        let remaining = unlink_unneeded(head, &view, self.engine.slots, dead);
+        let remaining = unlink_unneeded(head, view, self.engine.slots, dead);
         remaining > CHAIN_SLACK + view.active_count()
     }
 
