@@ -30,7 +30,7 @@ impl Command for AlterDefaultPrivileges {
 
 const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
 
-/// Kinds of objects that have defaults: the letter of pg_default_acl, and what messages call one and several of them.
+/// Kinds of objects that have defaults, and what messages call one.
 fn kind_of(grant: &Grant) -> SqlResult<(AclKind, &'static str)> {
     Ok(match grant.kind {
         ObjectKind::Table => (AclKind::Table, "relation"),
