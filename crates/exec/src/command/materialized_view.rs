@@ -162,7 +162,7 @@ fn refresh(refresh: &RefreshMaterializedView, context: &mut StatementContext<'_>
                 Stored::of(&view, context)?.delete_all(context)?;
                 create_table_as::fill(Oid(view.oid), &mut query, context)
                     .map(|_| ())
-                    .map_err(as_index_build)
+                    .map_err(|error| as_index_build(error, &view))
             }
         }
     })?;
@@ -206,18 +206,25 @@ fn check_refresh(
 }
 
 /// PostgreSQL builds the indexes over the new rows; here each row is put into them. The message is the same.
-fn as_index_build(error: SqlError) -> SqlError {
+fn as_index_build(error: SqlError, view: &StoredRelation) -> SqlError {
     let fields = error.fields();
-    let (Some(index), true) = (&fields.constraint, error.state() == state::UNIQUE_VIOLATION) else {
+    // What the query calls may have met a key of another table.
+    let of_view = fields.table.as_deref() == Some(view.name.as_str());
+    let (Some(index), true) = (
+        &fields.constraint,
+        error.state() == state::UNIQUE_VIOLATION && of_view,
+    ) else {
         return error;
     };
-    let detail = fields.detail.as_deref().unwrap_or_default();
-    let built = SqlError::new(
-        state::UNIQUE_VIOLATION,
-        format!("could not create unique index \"{index}\""),
-    )
-    .detail(detail.replace(" already exists.", " is duplicated."))
-    .constraint(index.to_string());
+    let message = format!("could not create unique index \"{index}\"");
+    let mut built = SqlError::new(state::UNIQUE_VIOLATION, message).constraint(index.to_string());
+    if let Some(key) = fields
+        .detail
+        .as_ref()
+        .and_then(|detail| detail.strip_suffix(" already exists."))
+    {
+        built = built.detail(format!("{key} is duplicated."));
+    }
     match (&fields.schema, &fields.table) {
         (Some(schema), Some(table)) => built.table(schema.to_string(), table.to_string()),
         _ => built,
