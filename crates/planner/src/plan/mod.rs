@@ -102,8 +102,8 @@ pub struct OutputColumn {
 
 /// The one column of an EXPLAIN. Its type is that of the last format asked for.
 pub fn explained_column(explain: &Explain) -> OutputColumn {
-    let formats = explain.options.iter().filter(|option| &*option.name == "format");
-    let ty = match formats.last().and_then(|option| option.value.as_ref()) {
+    let mut formats = explain.options.iter().filter(|option| &*option.name == "format");
+    let ty = match formats.next_back().and_then(|option| option.value.as_ref()) {
         Some(OptionValue::String(word)) if &**word == "json" => ColumnType::new(oid::JSON),
         _ => ColumnType::TEXT,
     };
