@@ -73,6 +73,10 @@ pub struct EngineConfig {
     pub prepared_log_bytes: u64,
     /// The log is another node's: it is replayed (`follow`), and nothing is written here.
     pub following: bool,
+    /// The term to begin, which a cluster has given to this node. Of the log that is found, what is not known to be stable
+    /// is not stable before others have this term's first frame, too ([`Log::set_agreed`]): nobody may be told of it sooner.
+    /// `None`: the next term, and all of the log counts.
+    pub leads_term: Option<u32>,
     /// What happens when the log must not go on.
     pub fail_stop: FailStop,
 }
@@ -90,6 +94,7 @@ impl Default for EngineConfig {
             prepared_max: 200,
             prepared_log_bytes: 1 << 30,
             following: false,
+            leads_term: None,
             fail_stop: abort_process(),
         }
     }
@@ -237,10 +242,12 @@ impl Engine {
         let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
         let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
         let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
-        let followed = match config.following {
+        let agreed = match config.following || config.leads_term.is_some() {
             true => Some(FollowedLog::find(&env, &manifest).map_err(OpenError::Recovery)?),
             false => None,
         };
+        let known = agreed.as_ref().map(|log| log.upto);
+        let followed = agreed.filter(|_| config.following);
         let options = RecoveryOptions {
             threads: config.recovery_threads.max(1),
             upto: followed.as_ref().map(|log| log.upto),
@@ -270,20 +277,22 @@ impl Engine {
             position.log_start = position.log_start.min(start);
             archive = Some((config, start));
         }
-        let log = match &replay {
-            None => Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?,
-            Some(start) => start.open_log(&env, log_config, position, config.fail_stop),
+        let log = match (&replay, config.leads_term, known) {
+            (Some(start), _, _) => start.open_log(&env, log_config, position, config.fail_stop),
+            (None, Some(term), Some(known)) => {
+                Log::open_term(&env, log_config, position, term, known, config.fail_stop)
+                    .map_err(OpenError::Log)?
+            }
+            (None, _, _) => {
+                Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?
+            }
         };
         // Before anything can release log.
         let archiver = archive.map(|(config, start)| Arc::new(Archiver::new(&env, config, &log, start)));
         objects.set_log(log.clone());
-        let checkpointer = Arc::new(Checkpointer::new(
-            &env,
-            &log,
-            objects.clone(),
-            manifest,
-            config.checkpoint,
-        ));
+        let checkpointer = Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint)
+            .not_before(recovered.end);
+        let checkpointer = Arc::new(checkpointer);
         let room_queue = RoomQueue::new();
         log.on_horizon(room_queue.clone());
         let engine = Arc::new(Engine {

@@ -87,6 +87,28 @@ impl Log {
         Ok(log)
     }
 
+    /// Begins the term that a cluster has given to this node, behind what was recovered; `known`: what others are known to
+    /// have of that.
+    pub fn open_term(
+        env: &Env,
+        config: LogConfig,
+        position: LogPosition,
+        term: u32,
+        known: Lsn,
+        fail_stop: FailStop,
+    ) -> io::Result<Log> {
+        if term < position.term {
+            return Err(io::Error::other(format!(
+                "this node is to begin term {term}, but term {} has begun in its log",
+                position.term - 1
+            )));
+        }
+        let log = Log::open_agreed(env, config, LogPosition { term, ..position }, known, fail_stop)?;
+        // Recovery keeps one version of a row: a reader as of an earlier time would find half of what was recovered.
+        log.raise_acked(log.began().start);
+        Ok(log)
+    }
+
     pub(super) fn around(
         env: &Env,
         config: LogConfig,

@@ -27,6 +27,7 @@ mod expressions;
 mod following;
 mod history;
 mod known;
+mod leading;
 mod later_snapshot;
 mod locks;
 #[cfg(mote_shuttle)]
