@@ -21,8 +21,9 @@ pg15_port=${SYSTEMS_PG15_PORT:-5415}
 pg15_standby_port=${SYSTEMS_PG15_STANDBY_PORT:-5416}
 mariadb_port=${SYSTEMS_MARIADB_PORT:-3310}
 pg15_bin=${SYSTEMS_PG15_BIN:-/usr/lib/postgresql/15/bin}
-# 2,000 connections with room for their files.
+# 2,000 connections with room for their files; each prepares some thirty statements.
 connections=2000
+statements=100000
 
 say() {
     echo "systems: $*" >&2
@@ -138,7 +139,7 @@ mariadb_start() {
     if ! mariadb_running; then
         # It stays in the background as a child of nobody; its log is beside its data.
         as mysql sh -c "exec mariadbd --no-defaults '--datadir=$data' '--tmpdir=$temporary' --ignore-db-dirs=temporary --bind-address=127.0.0.1 --port=$mariadb_port \
-            '--socket=$data/mariadb.sock' '--pid-file=$data/mariadbd.pid' --max-connections=$connections \
+            '--socket=$data/mariadb.sock' '--pid-file=$data/mariadbd.pid' --max-connections=$connections --max-prepared-stmt-count=$statements \
             --innodb-buffer-pool-size=$(echo "$memory" | sed 's/B$//') --innodb-flush-log-at-trx-commit=1 --sync-binlog=1 \
             --innodb-doublewrite=1 --skip-name-resolve >'$data/server.log' 2>&1 </dev/null &"
         tries=0
@@ -173,6 +174,10 @@ start | stop | remove) ;;
 esac
 case $name in
 pg15 | pg15-standby | pg18 | mariadb) ;;
+*-standby)
+    say "no standby of ${name%-standby} is known here"
+    exit 2
+    ;;
 *)
     say "there is no system \"$name\"; there are pg15, pg15-standby, pg18 and mariadb"
     exit 2
