@@ -58,9 +58,10 @@ pub fn run(args: &FailOverArgs, embedded: &dyn EmbeddedServer) -> Result<bool, S
     remove_data(&place.directory)?;
     let series = series?;
     let taken: Vec<TakeOver> = series.iter().filter_map(Series::taken).collect();
-    let targets = targets(&args.lineup.systems[0], &taken);
+    let judged = args.lineup.judged();
+    let targets = targets(judged, &taken);
     let proofs = proofs(&series);
-    let pass = !taken.is_empty()
+    let pass = taken.iter().any(|one| one.system == judged)
         && proofs.iter().all(|proof| proof.pass)
         && targets.iter().all(Target::is_not_missed);
     print!("{}", text(&taken, &targets));

@@ -48,7 +48,7 @@ impl Standby {
             Hands::Own => Standby::own(&system.subject.target, directory, embedded)?,
             Hands::Program(program) => {
                 let url = tell(program, "start", &standby_name(system))
-                    .map_err(|error| format!("it has no standby here: {error}"))?;
+                    .map_err(|error| format!("its standby does not start: {error}"))?;
                 Standby::at(&url)?
             }
             Hands::Described(file) => {

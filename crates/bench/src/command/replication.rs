@@ -77,8 +77,11 @@ pub fn run(args: &ReplicationArgs, embedded: &dyn EmbeddedServer) -> Result<bool
             .collect();
         return Err(format!("no system could be measured; {}", why.join("; ")));
     }
-    let targets = targets(&args.lineup.systems[0], &costs);
-    let pass = found.proofs.iter().all(|proof| proof.pass) && targets.iter().all(Target::is_not_missed);
+    let judged = args.lineup.judged();
+    let targets = targets(judged, &costs);
+    let pass = costs.iter().any(|cost| cost.system == judged)
+        && found.proofs.iter().all(|proof| proof.pass)
+        && targets.iter().all(Target::is_not_missed);
     print!("{}", text(args, &costs, &targets));
     for (name, why) in &absent {
         println!("{name} does not take part: {why}");
@@ -130,10 +133,10 @@ fn measure(
     }
     let mut found = Found::default();
     for round in 0..args.rounds {
-        // Systems and arms change their order, so that none always follows the same.
+        // Systems and arms change their order, so that none always follows the same; who has no standby is known at once.
         let mut order: Vec<usize> = (0..systems.present.len()).collect();
-        let first_with = round % 2 == 1;
-        if first_with {
+        let first_with = round % 2 == 0;
+        if !first_with {
             order.reverse();
         }
         for index in order {
@@ -154,6 +157,13 @@ fn measure(
                     )),
                     Err(why) => {
                         quiet.say(&format!("  {:<10} {why}", system.name));
+                        // Who never had a standby does not take part; who breaks off has failed.
+                        if found.runs.iter().any(|run| run.system == system.name) {
+                            found.proofs.push(Proof {
+                                says: format!("{}, round {}: {why}", system.name, round + 1),
+                                pass: false,
+                            });
+                        }
                         systems.absent.push((system.name.clone(), why));
                         break;
                     }

@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::Subject;
 use super::args::{SystemsArgs, TargetArgs};
 use super::cluster_file::ClusterFile;
 use super::quiet::Quiet;
+use super::{Subject, local_server};
 use crate::driver::Admin;
+use crate::measure::cpu::ProcessTree;
 use crate::measure::readback;
 use crate::server::EmbeddedServer;
 
@@ -44,11 +45,16 @@ impl Present {
     /// Starts a primary that has ended, on its data and at its address.
     pub(super) fn start_again(&mut self) -> Result<(), String> {
         match (&mut self.subject.own, &self.hands) {
-            (Some(own), _) => own.start_again(),
-            (None, Hands::Program(program)) => tell(program, "start", &self.name).map(|_| ()),
-            (None, Hands::Described(file)) => shell(file.start_primary()?),
-            (None, _) => Err("nobody here can start it again".into()),
+            (Some(own), _) => own.start_again()?,
+            (None, Hands::Program(program)) => tell(program, "start", &self.name).map(|_| ())?,
+            (None, Hands::Described(file)) => shell(file.start_primary()?)?,
+            (None, _) => return Err("nobody here can start it again".into()),
         }
+        // Its processes are others now.
+        let own = self.subject.own.as_ref().map(|own| own.pid());
+        let root = own.or_else(|| local_server(&self.subject.target));
+        self.subject.processes = root.and_then(ProcessTree::new);
+        Ok(())
     }
 
     fn stop(self) -> Result<(), String> {

@@ -23,7 +23,7 @@ use crate::command::pair::Harm;
 /// Proves on every system that its standby has what the primary has, table by table, and that the twelve consistency conditions hold on
 /// the standby.
 ///
-/// Exit code 1 if a proof failed or a target was missed.
+/// Exit code 1 if a proof failed, a target was missed, or the first system could not be measured.
 #[derive(Args, Debug)]
 pub struct ReplicationArgs {
     #[command(flatten)]
@@ -66,7 +66,8 @@ pub struct ReplicationArgs {
 /// gone. The first system is held to targets: worst silence less than 3 s, less than 1 s after the decision, a switchover in less
 /// than 0.5 s.
 ///
-/// Exit code 1 if anything acknowledged is lost, a consistency condition does not hold, or a target was missed.
+/// Exit code 1 if anything acknowledged is lost, a consistency condition does not hold, a target was missed, or the first system
+/// has no standby.
 #[derive(Args, Debug)]
 pub struct FailOverArgs {
     #[command(flatten)]

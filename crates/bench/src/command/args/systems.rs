@@ -143,6 +143,12 @@ pub struct SystemsArgs {
 }
 
 impl SystemsArgs {
+    /// The name of the first, which targets are for.
+    pub fn judged(&self) -> &str {
+        let first = self.systems.first().map_or("", String::as_str);
+        first.split_once('=').map_or(first, |(name, _)| name)
+    }
+
     /// What starts mote, if not this binary.
     pub fn starter(&self) -> Option<SpawnedServer> {
         self.serve_program
