@@ -221,12 +221,10 @@ impl IndexedTable {
         let row = writer
             .finish()
             .map_err(|error| write_error::lock_error(error.into()))?;
-        context.engine_call(|transaction| {
-            match transaction.insert(&self.table, row) {
-                Ok(_) => Ok(true),
-                Err(WriteError::Duplicate { .. }) => Ok(false),
-                Err(error) => Err(error),
-            }
+        context.engine_call(|transaction| match transaction.insert(&self.table, row) {
+            Ok(_) => Ok(true),
+            Err(WriteError::Duplicate { .. }) => Ok(false),
+            Err(error) => Err(error),
         })
     }
 
@@ -240,9 +238,7 @@ impl IndexedTable {
         let row = writer
             .finish()
             .map_err(|error| write_error::lock_error(error.into()))?;
-        context.engine_call(|transaction| {
-            transaction.update(&self.table, locked, row)
-        })
+        context.engine_call(|transaction| transaction.update(&self.table, locked, row))
     }
 
     /// Deletes a row that is locked.
