@@ -324,16 +324,13 @@ fn notices_arrive_in_place() {
 }
 
 #[test]
-fn function_call_protocol_is_refused() {
+fn a_call_of_no_function_is_an_error_of_its_own() {
     let (_server, mut client) = start("function-call");
-    if is_oracle() {
-        return; // PostgreSQL still has it; mote answers 0A000 (COMPAT.md).
-    }
     client.send(b'F', &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     let messages = client.until(b'Z');
     assert_eq!(
         (kinds(&messages).as_str(), sqlstate(&messages).as_deref()),
-        ("EZ", Some("0A000"))
+        ("EZ", Some("42883"))
     );
     assert_eq!(client.rows("select 1"), ["1"]);
 }

@@ -245,7 +245,6 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
         .detail(detail)
     };
     let (l, r) = (left.dims.len(), right.dims.len());
-    let lengths = |dims: &[Dimension]| dims.iter().map(|dim| dim.length).collect::<Vec<_>>();
     let mut dims = if r > l {
         right.dims.clone()
     } else {
@@ -261,10 +260,15 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
             )));
         }
     };
-    if lengths(inner_left) != lengths(inner_right) {
-        return Err(incompatible(
-            "Arrays with differing element dimensions are not compatible for concatenation.".into(),
-        ));
+    if inner_left != inner_right {
+        let which = if l == r {
+            "element dimensions"
+        } else {
+            "dimensions"
+        };
+        return Err(incompatible(format!(
+            "Arrays with differing {which} are not compatible for concatenation."
+        )));
     }
     dims[0].length += added;
     let mut elements = work::list(left.elements.len() + right.elements.len())?;

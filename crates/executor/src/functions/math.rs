@@ -167,7 +167,8 @@ fn power(x: f64, y: f64) -> SqlResult<Datum> {
     if x == 0.0 && y < 0.0 {
         return refuse("zero raised to a negative power is undefined");
     }
-    if x < 0.0 && x.is_finite() && y.is_finite() && y.trunc() != y {
+    // Infinities are whole numbers.
+    if x < 0.0 && y.floor() != y && !y.is_nan() {
         return refuse("a negative number raised to a non-integer power yields a complex result");
     }
     let result = x.powf(y);

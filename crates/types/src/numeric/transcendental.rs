@@ -202,18 +202,17 @@ impl Numeric {
                 _ => Numeric::ZERO,
             });
         }
+        if self.is_negative() && exponent.trunc(0) != *exponent {
+            return Err(invalid_power(
+                "a negative number raised to a non-integer power yields a complex result",
+            ));
+        }
         if exponent.is_negative() {
             return Ok(Numeric::ZERO);
         }
         let is_odd = exponent
             .modulo(&Numeric::from(2))
             .is_ok_and(|rest| rest.abs() == one);
-        let is_integer = exponent.trunc(0) == *exponent;
-        if self.is_negative() && !is_integer {
-            return Err(invalid_power(
-                "a negative number raised to a non-integer power yields a complex result",
-            ));
-        }
         Ok(if self.is_negative() && is_odd {
             Numeric::NEGATIVE_INFINITY
         } else {

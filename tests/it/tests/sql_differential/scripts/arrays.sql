@@ -37,3 +37,13 @@ select array_shuffle(array[1]);
 -- Vectors as elements.
 select array(select '1 2'::int2vector), pg_typeof(array(select '1 2'::int2vector)), array(select '1 2'::oidvector), array['1 2'::oidvector, '3'];
 select array(select indkey from pg_index where false);
+-- The inner bounds of what is concatenated are the same, not only as many.
+select array[[1,2],[3,4]] || '[-2:-1]={5,6}'::int[];
+select '[-2:-1]={5,6}'::int[] || array[[1,2],[3,4]];
+select '[1:1][-2:-1]={{5,6}}'::int[] || '[4:4][-2:-1]={{7,8}}'::int[];
+select '[1:1][-2:-1]={{5,6}}'::int[] || array[[1,2],[3,4]];
+-- Infinities below zero have whole powers alone.
+select power(float8 '-Infinity', 2.5);
+select power(float8 '-Infinity', float8 '-Infinity'), power(float8 '-Infinity', 3), power(float8 '-2', float8 'NaN');
+select power(numeric '-Infinity', -2.5);
+select power(numeric '-Infinity', -2), power(numeric '-Infinity', numeric '-Infinity');
