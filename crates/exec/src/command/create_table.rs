@@ -263,6 +263,17 @@ fn serial_type(name: &TypeName) -> Option<ColumnType> {
     }))
 }
 
+/// Columns of tables are not called as those that every table has.
+pub(super) fn refuse_system_name(name: &str) -> SqlResult<()> {
+    match name {
+        "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid" => {
+            let message = format!("column name \"{name}\" conflicts with a system column name");
+            Err(SqlError::new(state::DUPLICATE_COLUMN, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A column as stored, at `position`; that the table has no other of its name is the caller's care. Its constraints, completed with the column's name, go to `constraints`.
 pub(super) fn define_column(
     column: &ColumnDefinition,
@@ -271,15 +282,7 @@ pub(super) fn define_column(
     constraints: &mut Vec<Constraint>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredColumn> {
-    if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&&*column.name) {
-        return Err(SqlError::new(
-            state::DUPLICATE_COLUMN,
-            format!(
-                "column name \"{}\" conflicts with a system column name",
-                column.name
-            ),
-        ));
-    }
+    refuse_system_name(&column.name)?;
     if let Some(collation) = &column.collation
         && !matches!(
             collation.last(),

@@ -11,8 +11,8 @@ use mote_grammar::ast::{
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    composite_type, domain, drop, extension, index_keys, inherit, internal, large_object, privileges,
-    rewrite, role, routine, schema, sequence, trigger, user_type, view_columns, view_follow,
+    composite_type, create_table, domain, drop, extension, index_keys, inherit, internal, large_object,
+    privileges, rewrite, role, routine, schema, sequence, trigger, user_type, view_columns, view_follow,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -344,6 +344,10 @@ fn rename_column(
             format!("column \"{old}\" does not exist"),
         )
     })?;
+    // Views have no system columns.
+    if relation.kind != StoredKind::View {
+        create_table::refuse_system_name(new)?;
+    }
     if relation
         .columns
         .iter()

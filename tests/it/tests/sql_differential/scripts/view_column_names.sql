@@ -93,3 +93,10 @@ select * from of_one;
 drop view of_parent;
 alter table parent drop column w cascade;
 select * from parent;
+-- Tables have system columns, views have none.
+create table named (a int, b int);
+alter table named rename a to ctid;
+alter table named rename a to xmin;
+create view named_view as select a from named;
+alter view named_view rename a to ctid;
+select ctid from named_view;
