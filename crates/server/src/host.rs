@@ -199,7 +199,10 @@ impl Host for WireHost<'_> {
     }
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
-        row.iter().try_for_each(Datum::reserve_output)?;
+        let is_short = row.iter().all(Datum::is_short_output);
+        if !is_short {
+            row.iter().try_for_each(Datum::reserve_output)?;
+        }
         let Wire {
             result,
             output,
@@ -210,7 +213,7 @@ impl Host for WireHost<'_> {
         let before = output.len();
         *answered = true;
         let mut write = || backend::data_row(output, row, &result.columns, &result.formats, format);
-        let written = match row.iter().any(is_of_many_parts) {
+        let written = match !is_short && row.iter().any(is_of_many_parts) {
             true => work::or_unwound(write),
             false => {
                 write();

@@ -221,8 +221,20 @@ impl Datum {
         }
     }
 
-    /// Room for the value's text or wire form, which is written without asking.
+    /// Whether the value's text or wire form is short for certain: nothing is asked or paid for writing it. Most values are
+    /// judged here alone.
     #[inline]
+    pub fn is_short_output(&self) -> bool {
+        match self {
+            Datum::Text(value) => value.len() < OUTPUT_PAID_BYTES,
+            Datum::Padded(value) => value.len() < OUTPUT_PAID_BYTES,
+            Datum::Bytea(value) => value.len() < OUTPUT_PAID_BYTES,
+            Datum::Array(_) | Datum::Record(_) | Datum::Multirange(_) | Datum::Jsonb(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Room for the value's text or wire form, which is written without asking.
     pub fn reserve_output(&self) -> SqlResult<()> {
         let bytes = match self {
             Datum::Text(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
