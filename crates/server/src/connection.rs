@@ -168,6 +168,8 @@ impl Connection {
         let _types = session.map(|session| session.state.catalog.enter_types());
         loop {
             while !self.closing && self.next_message()? {
+                // A cancel that came while the client was waited for is for no statement: what it meant has ended.
+                self.wire.signals.take_cancel();
                 self.handle(yielder)?;
                 self.wait_for_room(yielder);
             }

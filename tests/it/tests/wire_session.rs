@@ -324,6 +324,20 @@ fn notices_arrive_in_place() {
 }
 
 #[test]
+fn a_cancel_of_an_idle_session_is_for_no_later_statement() {
+    let (server, mut client) = start("idle-cancel");
+    let pid = client.rows("select pg_backend_pid()").remove(0);
+    let mut other = RawClient::connect(&server);
+    let cancelled = other.rows(&format!("select pg_cancel_backend({pid})"));
+    assert_eq!(cancelled, ["t"]);
+    assert_eq!(client.rows("select pg_sleep(0.05) is null"), ["f"]);
+    assert_eq!(
+        client.rows("select count(*) from generate_series(1, 100000)"),
+        ["100000"]
+    );
+}
+
+#[test]
 fn a_call_of_no_function_is_an_error_of_its_own() {
     let (_server, mut client) = start("function-call");
     client.send(b'F', &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
