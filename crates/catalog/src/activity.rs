@@ -54,6 +54,8 @@ pub enum Waiting {
     Lock,
     /// For room in the log: the disk does not keep up.
     Log,
+    /// For memory that old versions of rows still take.
+    Memory,
     /// pg_sleep.
     Sleep,
     /// COPY FROM STDIN waits for its client.

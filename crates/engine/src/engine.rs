@@ -11,8 +11,9 @@ use crate::checkpoint::{
 };
 use crate::epoch;
 use crate::follow::{FollowedLog, Replay, ReplayStart};
-use crate::lock::log_room::RoomQueue;
+use crate::lock::Room;
 use crate::lock::manager::LockManager;
+use crate::lock::room::RoomQueue;
 use crate::lock::{LockInfo, LockTag};
 use crate::log::scan::LogScan;
 use crate::log::segment::segment_path;
@@ -293,12 +294,14 @@ impl Engine {
         let checkpointer = Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint)
             .not_before(recovered.end);
         let checkpointer = Arc::new(checkpointer);
-        let room_queue = RoomQueue::new();
+        let room_queue = RoomQueue::new(Room::Log);
         log.on_horizon(room_queue.clone());
         let engine = Arc::new(Engine {
             core: Arc::new(EngineCore {
                 log,
                 room_queue,
+                memory_queue: RoomQueue::new(Room::Memory),
+                clock: env.clock.clone(),
                 late_aborts: Mutex::default(),
                 slots,
                 budget,
@@ -398,6 +401,7 @@ impl Engine {
         }
         // Who waits for room learns that there will be none.
         self.room_queue.wake_all();
+        self.memory_queue.wake_all();
         drop(background.archive.take());
         // The last of the log, too. A failure has been told, and the next start goes on from there.
         if let Some(archiver) = &self.archiver
@@ -513,10 +517,13 @@ impl Engine {
         if !self.log.is_following() {
             self.relog_prepared();
         }
-        if collected.waiting >= REVOKE_BACKLOG_ROWS && self.is_memory_short() {
+        epoch::flush();
+        // What is due and was not reached yet is taken away first: perhaps that is enough.
+        let is_blocked = collected.examined < rows && collected.waiting >= REVOKE_BACKLOG_ROWS;
+        if is_blocked && self.is_memory_short() {
             self.revoke_oldest_snapshot();
         }
-        epoch::flush();
+        self.memory_queue.wake_all();
         collected
     }
 

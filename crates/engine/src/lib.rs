@@ -39,7 +39,7 @@ pub use engine::{Engine, EngineConfig, KeepLogFrom, OpenError};
 pub use index::IndexMethod;
 pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
-    MayWait, RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
+    MayWait, Room, RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
 };
 pub use log::{Awaited, HorizonListener, Horizons, LEVELS, Level, LogUnavailable, Moved};
 pub use memory::{

@@ -7,7 +7,7 @@
 //!  4. `manager`: the lock table: holders and queues, first in first out, handed over directly;
 //!  5. `deadlock`: the search for a cycle when a wait begins;
 //!  6. `fast`: weak table locks without the lock table;
-//!  7. `log_room`: waits for room in the log, which are not for locks and are waited for like them.
+//!  7. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them.
 //!
 //! Promises: nothing here blocks a thread; a ticket is decided exactly once; whoever queues first among those that
 //! conflict is granted first. Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
@@ -19,10 +19,10 @@ pub(crate) mod manager;
 mod deadlock;
 mod fast;
 mod released;
-pub(crate) mod log_room;
+pub(crate) mod room;
 
 pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
 pub use ticket::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
-    MayWait, Ticket, Wake,
+    MayWait, Room, Ticket, Wake,
 };

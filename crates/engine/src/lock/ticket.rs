@@ -9,12 +9,33 @@ use mote_common::{RowId, TableId};
 pub struct Ticket(pub u64);
 
 impl Ticket {
-    /// Tickets of the queue for room in the log count from here, those of the lock manager from zero.
-    pub(crate) const FIRST_FOR_LOG: u64 = 1 << 63;
+    /// Tickets of the queues for room count from here, those of the lock manager from zero.
+    const FIRST_FOR_MEMORY: u64 = 1 << 62;
+    const FIRST_FOR_LOG: u64 = 1 << 63;
 
-    /// Its holder waits for room in the log, and not for a lock.
-    pub fn is_for_log(self) -> bool {
-        self.0 >= Ticket::FIRST_FOR_LOG
+    /// What its holder waits for room in. None: it waits for a lock.
+    pub fn room(self) -> Option<Room> {
+        match self.0 {
+            Ticket::FIRST_FOR_LOG.. => Some(Room::Log),
+            Ticket::FIRST_FOR_MEMORY.. => Some(Room::Memory),
+            _ => None,
+        }
+    }
+}
+
+/// What can be full for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    Log,
+    Memory,
+}
+
+impl Room {
+    pub(crate) fn first_ticket(self) -> u64 {
+        match self {
+            Room::Log => Ticket::FIRST_FOR_LOG,
+            Room::Memory => Ticket::FIRST_FOR_MEMORY,
+        }
     }
 }
 

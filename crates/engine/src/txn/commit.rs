@@ -17,10 +17,10 @@
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
 use super::error::{CommitError, WriteError};
+use super::room::{FRAGMENT_CHECK_BYTES, no_room};
 use super::transaction::{Transaction, Work};
 use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
 use super::validate::ReadChanged;
-use super::write::{FRAGMENT_CHECK_BYTES, no_room};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::LogUnavailable;

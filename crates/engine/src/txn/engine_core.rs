@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use mote_common::env::Clock;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 
 use super::error::WriteError;
 use super::prepared::PreparedTransactions;
 use super::transaction::Work;
-use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
+use crate::lock::room::RoomQueue;
 use crate::lock::{DeadlockReport, LockTag, Ticket, Wake};
 use crate::log::{FrameKind, Log, LogError, LogWriter, SequenceState};
 use crate::memory::MemoryBudget;
@@ -50,6 +51,9 @@ pub struct EngineCore {
     /// A writer per stripe, made when first used.
     pub(crate) writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
     pub(crate) room_queue: Arc<RoomQueue>,
+    /// Writers that memory was refused to; the collector wakes them at each of its turns.
+    pub(crate) memory_queue: Arc<RoomQueue>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// ABORTs of transactions that had sent fragments and ended when the log had no room.
     pub(crate) late_aborts: Mutex<Vec<Vec<u8>>>,
     pub(crate) works: Box<[Padded<Mutex<Vec<Work>>>]>,
@@ -207,9 +211,9 @@ impl EngineCore {
         self.late_aborts.lock().extend(still);
     }
 
-    /// Leaves a queue: of a lock, or for room in the log.
+    /// Leaves a queue: of a lock, or for room.
     pub fn cancel_wait(&self, ticket: Ticket) {
-        if !self.room_queue.leave(ticket) {
+        if !self.room_queue.leave(ticket) && !self.memory_queue.leave(ticket) {
             self.locks.cancel(ticket);
         }
     }

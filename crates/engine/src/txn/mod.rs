@@ -5,7 +5,7 @@
 //!  2. `snapshot`: what a statement reads, and the rows it gets; `scan`: all rows of a table;
 //!  3. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
 //!  4. `admission`: may this transaction write, or lock, this row now?
-//!  5. `write`: insert, update, delete, and the entries of indexes;
+//!  5. `write`: insert, update, delete, and the entries of indexes; `room`: memory and log for them;
 //!     `deferred_keys`: keys that are judged later;
 //!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
 //!  7. `savepoint`, `undo`: taking writes and locks back;
@@ -31,6 +31,7 @@ mod locking;
 mod prepared;
 mod reads;
 mod replayed;
+mod room;
 mod savepoint;
 mod scan;
 mod sequences;

@@ -7,6 +7,7 @@ use super::engine_core::EngineCore;
 use super::error::{BeginError, WriteError};
 use super::known::Known;
 use super::reads::ReadSet;
+use super::room::MemoryWait;
 use super::savepoint::Savepoint;
 use super::snapshot::{RowVersion, Snapshot};
 use super::undo::{DdlAction, Write};
@@ -156,6 +157,7 @@ pub struct Transaction {
     can_wait: Cell<bool>,
     /// False within [`without_sending`](Self::without_sending).
     sends: Cell<bool>,
+    pub(super) memory_wait: MemoryWait,
     /// Room in the log for the frame that ends the transaction.
     pub(super) aside: RefCell<Option<SetAside>>,
     /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
@@ -242,6 +244,7 @@ impl Transaction {
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             can_wait: Cell::new(false),
             sends: Cell::new(true),
+            memory_wait: MemoryWait::default(),
             aside: RefCell::new(None),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),

@@ -9,7 +9,6 @@
 //! their latch: links are only ever taken out, and the newest version is loaded once.
 
 use super::admission::RowRequest;
-use super::engine_core::NoRoom;
 use super::error::WriteError;
 use super::snapshot::RowVersion;
 use super::transaction::Transaction;
@@ -19,7 +18,6 @@ use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
 use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
-use crate::log::LogUnavailable;
 use crate::memory::Charge;
 use crate::slots::TransactionId;
 use crate::slots::slot::TransactionState;
@@ -31,7 +29,7 @@ use crate::table::version::{
     KEY_CHANGED, KEY_LOCK, MOVED, NewVersion, QUEUED, Stamp, TOMBSTONE, Version, allocation_bytes,
 };
 use crate::table::visibility::{Standing, standing};
-use crate::table::{KeyOutcome, ROW_BYTES_MAX, RowView, Table, TableIndex};
+use crate::table::{KeyOutcome, RowView, Table, TableIndex};
 use mote_common::{IndexId, Lsn, RowId};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
@@ -311,34 +309,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// Charges memory for a version and, for a large transaction, sends what redo is due.
-    fn make_room(&self, row_bytes: usize, charge: Charge) -> Result<(), WriteError> {
-        if row_bytes > ROW_BYTES_MAX {
-            return Err(WriteError::RowTooLarge {
-                row_bytes,
-                maximum_bytes: ROW_BYTES_MAX,
-            });
-        }
-        self.send_fragments()?;
-        if self.engine.budget.charge(allocation_bytes(row_bytes), charge) {
-            Ok(())
-        } else {
-            Err(WriteError::OutOfMemory)
-        }
-    }
-
-    fn send_fragments(&self) -> Result<(), WriteError> {
-        let mut work = self.work.borrow_mut();
-        if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES || !self.sends() {
-            return Ok(());
-        }
-        let sent = self.engine.with_log_room(self.own_wake().as_ref(), || {
-            self.engine
-                .with_writer(|writer| writer.send_fragments(&mut work.redo))
-        });
-        sent.map_err(no_room)
-    }
-
     /// Puts a new version in front of `head`.
     fn link(
         &self,
@@ -471,7 +441,10 @@ impl Transaction {
         key: &[u8],
         has_null: bool,
     ) -> Result<(), WriteError> {
-        let failed = |error| index_error(index, error);
+        let failed = |error| match error {
+            IndexError::OutOfMemory => self.no_memory(),
+            error => index_error(index, error),
+        };
         if !index.checks(has_null) {
             index.tree.insert(key, row).map_err(failed)?;
             return Ok(());
@@ -603,14 +576,6 @@ impl Transaction {
 }
 
 #[cold]
-pub(super) fn no_room(refused: NoRoom) -> WriteError {
-    match refused {
-        NoRoom::MustWait(ticket) => WriteError::MustWait(ticket),
-        NoRoom::Failed(error) => WriteError::LogUnavailable(LogUnavailable::from(error)),
-    }
-}
-
-#[cold]
 pub(super) fn index_error(index: &TableIndex, error: IndexError) -> WriteError {
     match error {
         IndexError::OutOfMemory => WriteError::OutOfMemory,
@@ -624,9 +589,6 @@ pub(super) fn index_error(index: &TableIndex, error: IndexError) -> WriteError {
         },
     }
 }
-
-/// Redo below this is surely not due for a fragment.
-pub(super) const FRAGMENT_CHECK_BYTES: usize = 32 << 10;
 
 /// The header of a version that this call has linked and nobody else can unlink.
 fn own_header<'a>(version: NonNull<Version>) -> &'a Version {

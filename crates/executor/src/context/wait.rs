@@ -8,7 +8,7 @@ use mote_catalog::activity::Waiting;
 use mote_catalog::host::{Host, WaitEnd, canceled, snapshot_too_old, terminated};
 use mote_catalog::write_error;
 use mote_common::SqlResult;
-use mote_engine::{Engine, MayWait, Ticket, Transaction, WriteError};
+use mote_engine::{Engine, MayWait, Room, Ticket, Transaction, WriteError};
 
 use super::{SessionState, StatementContext};
 
@@ -78,7 +78,11 @@ impl<'a> StatementContext<'a> {
 
     #[cold]
     fn wait(&mut self, ticket: Ticket) -> SqlResult<()> {
-        let deadline = self.session.wait_deadline_ns();
+        // Of the two timeouts lock_timeout is for locks only.
+        let deadline = match ticket.room() {
+            None => self.session.wait_deadline_ns(),
+            Some(_) => self.session.statement_deadline_ns,
+        };
         wait_for(self.transaction, self.session, self.host, ticket, deadline)
     }
 }
@@ -91,10 +95,10 @@ pub fn wait_for(
     ticket: Ticket,
     deadline_ns: Option<u64>,
 ) -> SqlResult<()> {
-    let kind = if ticket.is_for_log() {
-        Waiting::Log
-    } else {
-        Waiting::Lock
+    let kind = match ticket.room() {
+        Some(Room::Log) => Waiting::Log,
+        Some(Room::Memory) => Waiting::Memory,
+        None => Waiting::Lock,
     };
     session.activity.wait(kind, session.clock_us());
     let end = loop {

@@ -85,6 +85,7 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
     let (kind, event) = match (doing.state, doing.waiting) {
         (ActivityState::Active, Some((Waiting::Lock, _))) => (Some("Lock"), awaited),
         (ActivityState::Active, Some((Waiting::Log, _))) => (Some("IO"), Some("WALWrite")),
+        (ActivityState::Active, Some((Waiting::Memory, _))) => (Some("IPC"), Some("VersionCleanup")),
         (ActivityState::Active, Some((Waiting::Sleep, _))) => (Some("Timeout"), Some("PgSleep")),
         (ActivityState::Active, Some((Waiting::Client, _))) => (Some("Client"), Some("ClientRead")),
         (ActivityState::Active | ActivityState::Unknown, _) => (None, None),

@@ -1,17 +1,18 @@
-//! Sessions that wait for room in the log.
+//! Sessions that wait for room, in the log or in memory.
 //!
-//! The ring is full when the disk does not keep up, or hangs. Then a session waits as it waits for a lock: it gets a
-//! ticket and gives its thread away.
+//! The ring is full when the disk does not keep up, or hangs; memory is full until the collector has taken old versions
+//! away. Then a session waits as it waits for a lock: it gets a ticket and gives its thread away.
 
-use super::ticket::{Ticket, Wake};
+use super::ticket::{Room, Ticket, Wake};
 use crate::log::{HorizonListener, Horizons, Moved};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::sync::Arc;
 
-/// Sessions that wait for room. All are woken at each move of the horizon and ask again.
+/// Sessions that wait for one kind of room. All are woken when some may have come free, and ask again.
 pub(crate) struct RoomQueue {
-    /// So that the flusher, when nobody waits, reads one line that nobody writes.
+    room: Room,
+    /// So that the flusher or the collector, when nobody waits, reads one line that nobody writes.
     waited_for: AtomicBool,
     waiting: Mutex<Waiting>,
 }
@@ -22,17 +23,18 @@ struct Waiting {
 }
 
 impl RoomQueue {
-    pub(crate) fn new() -> Arc<RoomQueue> {
+    pub(crate) fn new(room: Room) -> Arc<RoomQueue> {
         Arc::new(RoomQueue {
+            room,
             waited_for: AtomicBool::new(false),
             waiting: Mutex::new(Waiting {
-                next: Ticket::FIRST_FOR_LOG,
+                next: room.first_ticket(),
                 sessions: Vec::new(),
             }),
         })
     }
 
-    /// Queues a session. It asks for room once more before it waits: that look, or the wake-up, sees what a flush frees.
+    /// Queues a session. It asks for room once more before it waits: that look, or the wake-up, sees what comes free.
     pub(crate) fn join(&self, wake: Arc<dyn Wake>) -> Ticket {
         let ticket = {
             let mut waiting = self.waiting.lock();
@@ -49,7 +51,7 @@ impl RoomQueue {
 
     /// True if the ticket is one of this queue's.
     pub(crate) fn leave(&self, ticket: Ticket) -> bool {
-        if !ticket.is_for_log() {
+        if ticket.room() != Some(self.room) {
             return false;
         }
         self.waiting
@@ -97,12 +99,14 @@ mod tests {
 
     #[test]
     fn who_has_left_is_not_woken() {
-        let queue = RoomQueue::new();
+        let queue = RoomQueue::new(Room::Log);
         let woken = Arc::new(Woken::default());
         let first = queue.join(woken.clone());
         let second = queue.join(woken.clone());
         assert!(queue.leave(first));
         assert!(!queue.leave(Ticket(7)), "a ticket of the lock manager");
+        let other = RoomQueue::new(Room::Memory).join(woken.clone());
+        assert!(!queue.leave(other), "a ticket of the other room");
         queue.wake_all();
         queue.wake_all();
         assert_eq!(*woken.0.lock(), [second]);
