@@ -116,7 +116,10 @@ impl ScanColumns {
     }
 
     /// Reads the scan's row out of a version.
-    #[inline]
+    ///
+    /// Always inlined: as a call of its own, which the compiler prefers, it costs 15,000 instructions more per order-entry
+    /// transaction.
+    #[inline(always)]
     pub fn read(&self, version: &RowVersion<'_>, view: &RowView<'_>, row: &mut Vec<Datum>) {
         // Value for value in its old place: nothing grows, and numbers need no destructor.
         row.resize(self.outputs.len(), Datum::Null);
