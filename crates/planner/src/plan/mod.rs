@@ -1,5 +1,6 @@
 //! Plans: immutable, shareable, free of session state. Read `node`, then this file; `walk` visits nodes without
-//! naming every form, `explain` and `deparse` show them, `measured` makes those that count what they do. Their expressions are those of `mote_sql::expr`.
+//! naming every form, `explain` and `deparse` show them, `measured` makes those that count what they do. Their
+//! expressions are those of `mote_sql::expr`.
 //!
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.

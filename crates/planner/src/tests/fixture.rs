@@ -244,20 +244,4 @@ impl CatalogView for TestCatalog {
     fn database_name(&self) -> String {
         "test".to_owned()
     }
-
-    fn current_user(&self) -> String {
-        "tester".to_owned()
-    }
-
-    fn current_user_oid(&self) -> Oid {
-        Oid(10)
-    }
-
-    fn session_user(&self) -> String {
-        "tester".to_owned()
-    }
-
-    fn generation(&self) -> u64 {
-        1
-    }
 }
