@@ -206,7 +206,7 @@ pub fn relation_of(definition: &Definition) -> Arc<Relation> {
     Arc::new(Relation::of_columns("", columns))
 }
 
-/// No objects of users: what an index's expressions may name.
+/// No objects of users: what expressions of indexes and of partition keys may name.
 pub struct Builtins;
 
 impl CatalogView for Builtins {
@@ -228,26 +228,6 @@ impl CatalogView for Builtins {
 
     fn search_path(&self) -> Vec<String> {
         vec!["pg_catalog".into()]
-    }
-
-    fn database_name(&self) -> String {
-        String::new()
-    }
-
-    fn current_user(&self) -> String {
-        String::new()
-    }
-
-    fn current_user_oid(&self) -> Oid {
-        Oid::INVALID
-    }
-
-    fn session_user(&self) -> String {
-        String::new()
-    }
-
-    fn generation(&self) -> u64 {
-        0
     }
 }
 

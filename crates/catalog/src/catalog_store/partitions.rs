@@ -9,7 +9,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::catalog::partition::{
     Partition, PartitionBound, PartitionKey, PartitionLevel, PartitionScheme, PartitionStrategy, RangeDatum,
 };
-use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
+use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::catalog::user::without;
@@ -18,6 +18,7 @@ use mote_types::{ColumnType, Datum, FormatSettings, input_text};
 
 use super::catalog::Catalog;
 use super::describe::empty_description;
+use super::index_texts::Builtins;
 use super::stored::{
     StoredBound, StoredPartitionKey, StoredPartitioning, StoredRangeDatum, StoredRelation, StoredStrategy,
 };
@@ -143,7 +144,7 @@ fn describe_key(stored: &StoredPartitionKey, relation: &Relation) -> SqlResult<P
         (None, Some(text)) => {
             let over = Arc::new(relation.clone());
             let purpose = RelationExpression::IndexKey;
-            let expr = without(|| bind_expression_over_relation(text, &over, purpose, None, &BuiltinsOnly))?;
+            let expr = without(|| bind_expression_over_relation(text, &over, purpose, None, &Builtins))?;
             IndexKeyTarget::Expression(text.clone(), expr)
         }
         (None, None) => {
@@ -271,50 +272,5 @@ pub fn store_bound(bound: &PartitionBound, keys: &[PartitionKey]) -> StoredBound
             modulus: *modulus,
             remainder: *remainder,
         },
-    }
-}
-
-/// What an expression of a partition key may name: built-in functions and the columns of its table.
-struct BuiltinsOnly;
-
-impl CatalogView for BuiltinsOnly {
-    fn relation_by_name(&self, _: Option<&str>, _: &str) -> Option<Arc<Relation>> {
-        None
-    }
-
-    fn relation(&self, _: Oid) -> Option<Arc<Relation>> {
-        None
-    }
-
-    fn relation_of_index(&self, _: Oid) -> Option<Arc<Relation>> {
-        None
-    }
-
-    fn schema_exists(&self, _: &str) -> bool {
-        false
-    }
-
-    fn search_path(&self) -> Vec<String> {
-        vec!["pg_catalog".into()]
-    }
-
-    fn database_name(&self) -> String {
-        String::new()
-    }
-
-    fn current_user(&self) -> String {
-        String::new()
-    }
-
-    fn current_user_oid(&self) -> Oid {
-        Oid::INVALID
-    }
-
-    fn session_user(&self) -> String {
-        String::new()
-    }
-
-    fn generation(&self) -> u64 {
-        0
     }
 }

@@ -6,6 +6,8 @@
 //! Temporary objects are the session's own (`temporary`): they lie on top of the committed state, and their changes never
 //! reach it.
 
+mod view;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -136,11 +138,16 @@ impl SessionCatalog {
         self.types.set_own(Some((self.current(), oids)));
     }
 
+    /// Changes whenever any non-temporary object changes: a cheap test before comparing single versions.
+    pub fn generation(&self) -> u64 {
+        self.store.generation()
+    }
+
     /// The state this session sees now.
     #[inline]
     pub fn current(&self) -> Arc<Catalog> {
         match &self.overlay {
-            None => self.base(self.store.generation()),
+            None => self.base(self.generation()),
             // Who only looks gets the last state that held together; who acts on it asks for the error.
             Some(overlay) => self
                 .brought_up_to_date(overlay)
@@ -152,7 +159,7 @@ impl SessionCatalog {
     /// have committed by now. Locks keep that from happening; the transaction can only be rolled back.
     pub fn verified(&self) -> SqlResult<Arc<Catalog>> {
         match &self.overlay {
-            None => Ok(self.base(self.store.generation())),
+            None => Ok(self.base(self.generation())),
             Some(overlay) => self.brought_up_to_date(overlay),
         }
     }
@@ -587,126 +594,5 @@ impl ObjectNames for SessionCatalog {
 
     fn role_name(&self, oid: Oid) -> Option<String> {
         Some(self.current().roles.get(&oid)?.object.name.clone())
-    }
-}
-
-impl CatalogView for SessionCatalog {
-    fn note_rows(&self, relation: &Relation) {
-        if relation.table == TableId(0) {
-            return;
-        }
-        let table = self.engine.table(relation.table);
-        if let Some(count) = table.map(|table| table.row_count_estimate() as f64) {
-            // What is empty now is planned for rows to come.
-            relation.rows.note(if count > 0.0 { count } else { UNKNOWN_ROWS });
-        }
-    }
-
-    fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>> {
-        if let Some(table) = self.transition_tables.named(schema, name) {
-            return Some(table);
-        }
-        let catalog = self.current();
-        let in_schema = |schema: &str| {
-            if let Some(relation) = self.system.by_name(schema, name) {
-                return Some(relation);
-            }
-            let schema = self.resolve(schema);
-            let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
-            let relation = catalog.relation(catalog.name(schema, name)?)?;
-            Some(relation.described.clone())
-        };
-        match schema {
-            Some(schema) => in_schema(schema),
-            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
-        }
-    }
-
-    fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
-        if let Some(table) = self.transition_tables.relation(oid) {
-            return Some(table);
-        }
-        if oid < Oid::FIRST_USER {
-            return self.system.relation(oid);
-        }
-        Some(self.current().relation(oid)?.described.clone())
-    }
-
-    fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>> {
-        let catalog = self.current();
-        Some(catalog.relation(catalog.index_owner(oid)?)?.described.clone())
-    }
-
-    fn routines_named(&self, schema: Option<&str>, name: &str) -> Vec<Arc<Routine>> {
-        let catalog = self.current();
-        let mut named = catalog.routines_named(name).peekable();
-        if named.peek().is_none() {
-            return Vec::new();
-        }
-        let named: Vec<_> = named.collect();
-        let path = match schema {
-            Some(schema) => vec![schema.to_string()],
-            None => self.effective_path(),
-        };
-        let mut found = Vec::new();
-        for schema in path {
-            let Some(schema) = catalog.schema_by_name(self.database, &schema) else {
-                continue;
-            };
-            let here = named
-                .iter()
-                .filter(|routine| routine.stored.schema == schema.object.oid);
-            found.extend(here.map(|routine| routine.described.clone()));
-        }
-        found
-    }
-
-    fn routine(&self, oid: Oid) -> Option<Arc<Routine>> {
-        Some(self.current().routine(oid)?.described.clone())
-    }
-
-    fn user_type_named(&self, schema: Option<&str>, name: &str) -> Option<Arc<UserType>> {
-        let catalog = self.current();
-        let in_schema = |schema: &str| {
-            let schema = catalog.schema_by_name(self.database, schema)?;
-            let found = catalog.user_type_named(Oid(schema.object.oid), name)?;
-            Some(found.described.clone())
-        };
-        match schema {
-            Some(schema) => in_schema(schema),
-            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
-        }
-    }
-
-    fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
-        Some(self.current().user_type(oid)?.described.clone())
-    }
-
-    fn schema_exists(&self, name: &str) -> bool {
-        is_system_schema(name) || self.schema_oid(name).is_some()
-    }
-
-    fn search_path(&self) -> Vec<String> {
-        self.effective_path()
-    }
-
-    fn database_name(&self) -> String {
-        self.database_name.clone()
-    }
-
-    fn current_user(&self) -> String {
-        self.identity.user.clone()
-    }
-
-    fn current_user_oid(&self) -> Oid {
-        self.identity.user_oid
-    }
-
-    fn session_user(&self) -> String {
-        self.identity.session_user.clone()
-    }
-
-    fn generation(&self) -> u64 {
-        self.store.generation()
     }
 }

@@ -410,28 +410,6 @@ impl CatalogView for SessionTypes {
     fn search_path(&self) -> Vec<String> {
         self.state.lock().path.clone()
     }
-
-    // Names of objects do not depend on who asks, but for the path.
-
-    fn database_name(&self) -> String {
-        String::new()
-    }
-
-    fn current_user(&self) -> String {
-        String::new()
-    }
-
-    fn current_user_oid(&self) -> Oid {
-        Oid::INVALID
-    }
-
-    fn session_user(&self) -> String {
-        String::new()
-    }
-
-    fn generation(&self) -> u64 {
-        self.store.generation()
-    }
 }
 
 impl ObjectNames for SessionTypes {

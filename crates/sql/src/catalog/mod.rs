@@ -444,11 +444,8 @@ pub trait CatalogView {
     fn schema_exists(&self, name: &str) -> bool;
     /// Effective search path, implicit pg_catalog included where PostgreSQL would search it.
     fn search_path(&self) -> Vec<String>;
-    fn database_name(&self) -> String;
-    /// Session user and current user names.
-    fn current_user(&self) -> String;
-    fn current_user_oid(&self) -> Oid;
-    fn session_user(&self) -> String;
-    /// Changes whenever any non-temporary object changes: a cheap test before comparing single versions.
-    fn generation(&self) -> u64;
+    /// What may stand before a schema's name; nothing may, where a text is not a session's.
+    fn database_name(&self) -> String {
+        String::new()
+    }
 }
