@@ -12,7 +12,7 @@ use crate::measure::RunOutcome;
 use crate::report::charts::{self, Mark};
 use crate::report::page::Chart;
 use crate::report::pairs::{TARGET_HEADER, TakeOver, Target, worst};
-use crate::report::section::Proof;
+use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::DISCLAIMER;
@@ -65,13 +65,7 @@ pub fn run(args: &FailOverArgs, embedded: &dyn EmbeddedServer) -> Result<bool, S
         && proofs.iter().all(|proof| proof.pass)
         && targets.iter().all(Target::is_not_missed);
     print!("{}", text(&taken, &targets));
-    for (name, why) in &systems.absent {
-        println!("{name} does not take part: {why}");
-    }
-    for proof in &proofs {
-        println!("{} {}", table::pass(proof.pass), proof.says);
-    }
-    println!("{} {DISCLAIMER}", table::pass(pass));
+    print!("{}", judgement(&systems.absent, &proofs, pass));
     let document = json!({
         "experiment": "failover",
         "disclaimer": DISCLAIMER,
@@ -212,14 +206,7 @@ impl Series {
     fn note(&mut self, found: FailOver, outcome: &RunOutcome) {
         let silent = found.recovery.outage_s.unwrap_or(f64::INFINITY);
         if self.picture.as_ref().is_none_or(|(longest, _)| silent > *longest) {
-            let marks: Vec<Mark> = outcome
-                .events
-                .iter()
-                .map(|event| Mark {
-                    second: event.second,
-                    what: event.what.to_string(),
-                })
-                .collect();
+            let marks = Mark::all_of(outcome);
             self.picture = charts::recovery(outcome, &marks).map(|mut chart| {
                 chart.title = format!("{}, {}: {}", self.system, self.harm.word(), chart.title);
                 (silent, chart)

@@ -16,7 +16,7 @@ use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::distance::{DistanceWatch, Look};
 use crate::measure::run::SeriesPoint;
 use crate::report::pairs::{Behind, Cost, Paired, TARGET_HEADER, Target, confidence};
-use crate::report::section::Proof;
+use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
@@ -83,13 +83,7 @@ pub fn run(args: &ReplicationArgs, embedded: &dyn EmbeddedServer) -> Result<bool
         && found.proofs.iter().all(|proof| proof.pass)
         && targets.iter().all(Target::is_not_missed);
     print!("{}", text(args, &costs, &targets));
-    for (name, why) in &absent {
-        println!("{name} does not take part: {why}");
-    }
-    for proof in &found.proofs {
-        println!("{} {}", table::pass(proof.pass), proof.says);
-    }
-    println!("{} {DISCLAIMER}", table::pass(pass));
+    print!("{}", judgement(&absent, &found.proofs, pass));
     let document = json!({
         "experiment": "replication",
         "disclaimer": DISCLAIMER,

@@ -5,12 +5,26 @@ use serde_json::{Value, json};
 
 use super::page::Chart;
 use super::table;
+use crate::workload::tpcc::DISCLAIMER;
 
 /// Something that was proven or not.
 #[derive(Serialize)]
 pub struct Proof {
     pub says: String,
     pub pass: bool,
+}
+
+/// How an experiment over several systems ends on the terminal: who did not take part and why, what was proven, and
+/// whether all of it passes.
+pub fn judgement(absent: &[(String, String)], proofs: &[Proof], pass: bool) -> String {
+    let absent = absent
+        .iter()
+        .map(|(system, why)| format!("{system} does not take part: {why}\n"));
+    let proofs = proofs
+        .iter()
+        .map(|proof| format!("{} {}\n", table::pass(proof.pass), proof.says));
+    let verdict = format!("\n{} {DISCLAIMER}\n", table::pass(pass));
+    absent.chain(proofs).chain([verdict]).collect()
 }
 
 pub struct Table {

@@ -23,8 +23,8 @@ use self::published::Published;
 use super::args::SeedsArgs;
 use super::quiet::Quiet;
 use super::systems::{self, Systems};
-use crate::report::section::Section;
-use crate::report::{html, json, table};
+use crate::report::section::{Section, judgement};
+use crate::report::{html, json};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::DISCLAIMER;
 
@@ -58,14 +58,8 @@ pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
     for section in &wanted {
         print!("{}", section.text());
     }
-    for (system, why) in &systems.absent {
-        println!("{system} does not take part: {why}");
-    }
-    for proof in &measured.proofs {
-        println!("{} {}", table::pass(proof.pass), proof.says);
-    }
     let pass = measured.proofs.iter().all(|proof| proof.pass);
-    println!("\n{} {DISCLAIMER}", table::pass(pass));
+    print!("{}", judgement(&systems.absent, &measured.proofs, pass));
     write(&args.out, &plan, &systems, &measured, &wanted, pass)?;
     systems.stop();
     systems::remove_data(&args.out)?;

@@ -10,6 +10,7 @@ pub use system::{machine, recovery};
 use serde_json::{Value, json};
 
 use super::page::Chart;
+use crate::measure::RunOutcome;
 use crate::measure::buckets::Buckets;
 use crate::measure::run::SeriesPoint;
 
@@ -24,6 +25,19 @@ const CLASSES_PER_DECADE: f64 = 8.0;
 pub struct Mark {
     pub second: f64,
     pub what: String,
+}
+
+impl Mark {
+    /// What happened during the run, besides its work.
+    pub fn all_of(outcome: &RunOutcome) -> Vec<Mark> {
+        let events = outcome.events.iter();
+        events
+            .map(|event| Mark {
+                second: event.second,
+                what: event.what.to_string(),
+            })
+            .collect()
+    }
 }
 
 /// Logarithm of a latency in microseconds, at least 1.

@@ -106,14 +106,7 @@ fn recovery(page: &mut Page, recoveries: &Recoveries, outcome: &RunOutcome, mark
 
 /// The charts of a run.
 fn pictures(page: &mut Page, kinds: &[&str], hidden: Option<usize>, outcome: &RunOutcome) {
-    let marks: Vec<Mark> = outcome
-        .events
-        .iter()
-        .map(|event| Mark {
-            second: event.second,
-            what: event.what.to_string(),
-        })
-        .collect();
+    let marks = Mark::all_of(outcome);
     if let Some(recoveries) = &outcome.recoveries {
         recovery(page, recoveries, outcome, &marks);
     }
