@@ -5,13 +5,10 @@ use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
 use mote_it::server::is_oracle;
+use mote_it::waiting::pid;
 use mote_it::wire::*;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-
-fn pid(client: &mut RawClient) -> String {
-    client.rows("select pg_backend_pid()").remove(0)
-}
 
 fn named(server: &TestServer, name: &str) -> RawClient {
     let mut client = RawClient::open(server);

@@ -2,9 +2,8 @@
 //! does nothing; never does it write back what it knew before. Every expectation holds for PostgreSQL 15 too
 //! (`MOTE_IT_TARGET`).
 
-use std::time::Duration;
-
 use mote_it::TestServer;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 const UPDATED: Option<&str> = Some("XX000");
@@ -94,17 +93,6 @@ const PAIRS: &[Pair] = &[
     ),
 ];
 
-fn await_waiting(observer: &mut RawClient, pid: &str) {
-    let text = format!("select count(*) from pg_locks where pid = {pid} and not granted");
-    for _ in 0..1000 {
-        if observer.rows(&text) != ["0"] {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("session {pid} does not wait");
-}
-
 #[test]
 fn the_second_definition_sees_the_first() {
     let server = TestServer::start("ddl-pairs");
@@ -114,13 +102,13 @@ fn the_second_definition_sees_the_first() {
         RawClient::connect(&server),
     );
     observer.query("create role pairs_a; create role pairs_b");
-    let pid = second.rows("select pg_backend_pid()").remove(0);
+    let pid = pid(&mut second);
     for &(one, two, refused, asked, expected) in PAIRS {
         assert_eq!(error(&observer.query(SETUP)), None);
         first.query("begin");
         assert_eq!(error(&first.query(one)), None, "{one}");
         second.send(b'Q', format!("{two}\0").as_bytes());
-        await_waiting(&mut observer, &pid);
+        await_lock(&mut observer, &pid);
         assert_eq!(error(&first.query("commit")), None, "{one}");
         let messages = second.until(b'Z');
         assert_eq!(
@@ -136,7 +124,7 @@ fn the_second_definition_sees_the_first() {
         first.query("begin");
         assert_eq!(error(&first.query(one)), None, "{one}");
         second.send(b'Q', format!("{two}\0").as_bytes());
-        await_waiting(&mut observer, &pid);
+        await_lock(&mut observer, &pid);
         first.query("rollback");
         assert_eq!(error(&second.until(b'Z')), None, "{one} taken back; {two}");
     }

@@ -1,9 +1,8 @@
 //! Deadlocks over rows, keys, tables and advisory locks: exactly one victim, the others go on, and the detail tells the
 //! cycle in PostgreSQL's words. Every expectation holds for PostgreSQL 15 too (`MOTE_IT_TARGET`).
 
-use std::time::Duration;
-
 use mote_it::TestServer;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 struct Party {
@@ -18,15 +17,19 @@ fn deadlock(server: &TestServer, steps: &[(&str, &str)]) -> Vec<String> {
         .iter()
         .map(|(first, _)| {
             let mut client = RawClient::connect(server);
-            let pid = client.rows("select pg_backend_pid()").remove(0);
+            let pid = pid(&mut client);
             client.rows("set deadlock_timeout = '100ms'; begin");
             assert_eq!(error(&client.query(first)), None, "{first}");
             Party { client, pid }
         })
         .collect();
-    for (party, (_, second)) in parties.iter_mut().zip(steps) {
+    // The last of them may be the victim already.
+    let mut observer = RawClient::connect(server);
+    for (at, (party, (_, second))) in parties.iter_mut().zip(steps).enumerate() {
         party.client.raw(&query(second));
-        std::thread::sleep(Duration::from_millis(40));
+        if at + 1 < steps.len() {
+            await_lock(&mut observer, &party.pid);
+        }
     }
     // Whoever gets an answer ends its transaction, which lets the next one go on.
     let pids: Vec<String> = parties.iter().map(|party| party.pid.clone()).collect();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use mote_it::TestServer;
 use mote_it::clients::{program, psql, psql_strict};
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::{await_suspended, pid};
 use mote_it::wire::*;
 
 /// How long an answer that must not come is waited for.
@@ -244,25 +245,6 @@ fn each_level_of_synchronous_commit_waits_for_what_it_says() {
 /// How long something may take that waits for nobody, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
-fn pid(client: &mut RawClient) -> String {
-    client.rows("select pg_backend_pid()").remove(0)
-}
-
-/// Until the session waits in the middle of a statement.
-fn await_waiting(observer: &mut RawClient, pid: &str) {
-    let text = format!(
-        "select count(*) from pg_stat_activity where pid = {pid} and wait_event is not null and state = 'active'"
-    );
-    let began = Instant::now();
-    while observer.rows(&text) != ["1"] {
-        if began.elapsed() > Duration::from_secs(20) {
-            let all = observer.rows("select pid, state, wait_event, left(query, 60) from pg_stat_activity");
-            panic!("session {pid} does not wait: {all:#?}");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// The log's ring holds 16 MiB. With a disk that hangs it is full after so many of these.
 const FILLING: usize = 40;
 
@@ -308,13 +290,13 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
     large.rows("insert into filling select g, repeat('y', 1000) from generate_series(1, 3000) g");
     disk.set("hold");
     fill(&mut filler);
-    await_waiting(&mut observer, &filler_pid);
+    await_suspended(&mut observer, &filler_pid);
     let mut last_fillers = Vec::new();
     for (text, tag) in FILLING_UP {
         let mut client = RawClient::connect(&server);
         let pid = pid(&mut client);
         client.raw(&query(text).repeat(TIMES));
-        await_waiting(&mut observer, &pid);
+        await_suspended(&mut observer, &pid);
         last_fillers.push((client, tag));
     }
     // More of every kind than there are event loops, each waiting for room.
@@ -331,7 +313,7 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
         let mut client = RawClient::connect(&server);
         let pid = pid(&mut client);
         client.raw(&query(text));
-        await_waiting(&mut observer, &pid);
+        await_suspended(&mut observer, &pid);
         writers.push((client, pid, text));
     }
     let updater = writers.iter().find(|(.., text)| text.starts_with("update"));
@@ -391,7 +373,7 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
         ["0"]
     );
     assert_eq!(reader.rows("select v from t where id = 5"), ["5"]);
-    await_waiting(&mut observer, &updater_pid);
+    await_suspended(&mut observer, &updater_pid);
     assert!(hasty.rows("select v from t for update skip locked").is_empty());
     // What a block was shown before its statement was stopped is due at the block's end.
     hasty.rows("begin");

@@ -1,9 +1,8 @@
 //! Sessions that change a domain beside sessions that write its values, COPY into such columns, and what a restart
 //! keeps of them.
 
-use std::time::Duration;
-
 use mote_it::TestServer;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 fn start(name: &str) -> (TestServer, RawClient, RawClient) {
@@ -15,22 +14,6 @@ fn start(name: &str) -> (TestServer, RawClient, RawClient) {
     (server, first, second)
 }
 
-fn pid(client: &mut RawClient) -> String {
-    client.rows("select pg_backend_pid()").remove(0)
-}
-
-/// Until the session stands in a queue.
-fn await_waiting(observer: &mut RawClient, pid: &str) {
-    let text = format!("select count(*) from pg_locks where pid = {pid} and not granted");
-    for _ in 0..500 {
-        if observer.rows(&text) != ["0"] {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("session {pid} does not wait");
-}
-
 #[test]
 fn a_new_rule_sees_rows_that_are_being_written() {
     let (server, mut writer, mut changer) = start("domains-writer-first");
@@ -40,7 +23,7 @@ fn a_new_rule_sees_rows_that_are_being_written() {
     changer.raw(&query(
         "alter domain positive add constraint odd check (value <> 7)",
     ));
-    await_waiting(&mut observer, &waiting);
+    await_lock(&mut observer, &waiting);
     writer.rows("commit");
     assert_eq!(
         error(&changer.until(b'Z')).as_deref(),
@@ -60,7 +43,7 @@ fn who_waited_for_a_new_rule_keeps_it() {
     writer.rows("execute c(7)");
     changer.rows("begin; alter domain positive add constraint odd check (value <> 7)");
     writer.raw(&query("execute p(2, 7)"));
-    await_waiting(&mut observer, &waiting);
+    await_lock(&mut observer, &waiting);
     changer.rows("commit");
     let expected = "23514 value for domain positive violates check constraint \"odd\"";
     assert_eq!(error(&writer.until(b'Z')).as_deref(), Some(expected));
@@ -77,7 +60,7 @@ fn a_new_table_waits_for_a_new_rule() {
     changer.raw(&query(
         "alter domain positive add constraint odd check (value <> 7)",
     ));
-    await_waiting(&mut observer, &waiting);
+    await_lock(&mut observer, &waiting);
     maker.rows("commit");
     assert_eq!(
         error(&changer.until(b'Z')).as_deref(),

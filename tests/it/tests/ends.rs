@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mote_bench::workload::neighbours::HEAVY;
 use mote_common::prng::Prng;
 use mote_it::TestServer;
+use mote_it::waiting::pid;
 use mote_it::wire::*;
 
 /// From the cancel, or from when the time is up, to the answer.
@@ -25,7 +26,7 @@ struct World {
 fn start(name: &str) -> World {
     let server = TestServer::start_with(name, &["--workers", "1", "--memory", "2GB"]);
     let mut client = RawClient::connect(&server);
-    let pid = client.rows("select pg_backend_pid()").remove(0);
+    let pid = pid(&mut client);
     World {
         other: RawClient::connect(&server),
         _server: server,

@@ -8,6 +8,7 @@ use mote_it::clients::psql_strict;
 use mote_it::nodes::{compare, follow, value};
 use mote_it::postgres::PostgresServer;
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 /// FunctionCall. `formats` of the arguments: none is text.
@@ -242,6 +243,8 @@ fn writers_keep_an_object_and_readers_see_what_was() {
     let mut reader = RawClient::connect(&server);
     let mut writer = RawClient::connect(&server);
     let mut deleter = RawClient::connect(&server);
+    let mut observer = RawClient::connect(&server);
+    let deleter_pid = pid(&mut deleter);
     reader.query("begin");
     assert_eq!(
         reader.rows("select lo_open(1, 262144), lo_open(2, 262144)"),
@@ -251,11 +254,7 @@ fn writers_keep_an_object_and_readers_see_what_was() {
     writer.rows("select lo_put(1, 0, 'FIRST')");
     // Who deletes waits for who writes.
     deleter.send(b'Q', b"select lo_unlink(1)\0");
-    mote_it::nodes::await_value(
-        &server,
-        "select count(*) from pg_stat_activity where wait_event_type = 'Lock'",
-        "1",
-    );
+    await_lock(&mut observer, &deleter_pid);
     writer.query("commit");
     assert_eq!(error(&deleter.until(b'Z')), None);
     assert_eq!(
@@ -276,11 +275,7 @@ fn writers_keep_an_object_and_readers_see_what_was() {
     writer.query("begin");
     writer.rows("select lo_put(2, 0, 'S')");
     deleter.send(b'Q', b"select lo_put(2, 5, 'D')\0");
-    mote_it::nodes::await_value(
-        &server,
-        "select count(*) from pg_stat_activity where wait_event_type = 'Lock'",
-        "1",
-    );
+    await_lock(&mut observer, &deleter_pid);
     writer.query("commit");
     assert_eq!(error(&deleter.until(b'Z')), None);
     assert_eq!(value(&server, "select convert_from(lo_get(2), 'utf8')"), "SeconD");

@@ -1,10 +1,9 @@
 //! Materialized views among sessions: who waits for a REFRESH, what old snapshots read, a killed server, a follower.
 
-use std::time::Duration;
-
 use mote_it::TestServer;
 use mote_it::nodes::{await_replay, follow, value};
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::{RawClient, error, query, sqlstate};
 
 const SETUP: &str = "create table t (id int primary key, v int);
@@ -28,28 +27,17 @@ fn start(name: &str) -> (TestServer, RawClient) {
     (server, client)
 }
 
-fn await_waiting(observer: &mut RawClient, pid: &str) {
-    let text = format!("select count(*) from pg_locks where pid = {pid} and not granted");
-    for _ in 0..500 {
-        if observer.rows(&text) != ["0"] {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("session {pid} does not wait");
-}
-
 /// A plain REFRESH waits for readers, and they for it; one that is CONCURRENT lets them read.
 #[test]
 fn who_waits_for_whom() {
     let (server, mut writer) = start("matview-locks");
     let mut reader = RawClient::connect(&server);
     let mut observer = RawClient::connect(&server);
-    let pid = writer.rows("select pg_backend_pid()").remove(0);
+    let pid = pid(&mut writer);
     writer.query(CHANGE);
     assert_eq!(reader.rows(&format!("begin; {LOOK}")), [OLD]);
     writer.raw(&query("refresh materialized view m"));
-    await_waiting(&mut observer, &pid);
+    await_lock(&mut observer, &pid);
     reader.rows("commit");
     assert_eq!(error(&writer.until(b'Z')), None);
     assert_eq!(reader.rows(LOOK), [new()]);

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 /// An answer beside heavy statements comes within this; the heavy statements take minutes.
@@ -82,18 +83,6 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let result = work();
     assert!(began.elapsed() < SOON, "{what} took {:?}", began.elapsed());
     result
-}
-
-fn pid(client: &mut RawClient) -> String {
-    client.rows("select pg_backend_pid()").remove(0)
-}
-
-fn await_lock(observer: &mut RawClient, pid: &str) {
-    let text = format!("select count(*) from pg_locks where pid = {pid} and not granted");
-    let began = Instant::now();
-    while observer.rows(&text) == ["0"] {
-        assert!(began.elapsed() < 10 * SOON, "session {pid} does not wait");
-    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
-use mote_it::process::await_that;
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::{await_suspended, pid};
 use mote_it::wire::*;
 
 /// How soon a statement that waits for a file is gone once it was cancelled, on a machine that has time for it.
@@ -22,13 +22,6 @@ fn fifo(directory: &TemporaryDirectory, name: &str) -> String {
     let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
     assert!(made.success());
     path.to_str().expect("a plain path").to_string()
-}
-
-fn await_parked(observer: &mut RawClient, pid: &str) {
-    let text = format!(
-        "select count(*) from pg_stat_activity where pid = {pid} and wait_event is not null and state = 'active'"
-    );
-    await_that("the session is parked", LONGEST, || observer.rows(&text) == ["1"]);
 }
 
 #[test]
@@ -55,9 +48,9 @@ fn files_that_do_not_answer_hold_up_their_own_statement_only() {
     let mut parked = Vec::new();
     for text in &statements {
         let mut client = RawClient::connect(&server);
-        let pid = client.rows("select pg_backend_pid()").remove(0);
+        let pid = pid(&mut client);
         client.raw(&query(text));
-        await_parked(&mut observer, &pid);
+        await_suspended(&mut observer, &pid);
         parked.push((client, pid));
     }
     let began = Instant::now();

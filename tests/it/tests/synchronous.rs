@@ -6,6 +6,7 @@ use mote_it::TestServer;
 use mote_it::clients::{psql, psql_strict};
 use mote_it::nodes::{await_replay, await_value, compare, follow, promoted_address, value};
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::pid;
 use mote_it::wire::{self, RawClient};
 use rustix::process::Signal;
 
@@ -127,7 +128,6 @@ fn whoever_is_cancelled_or_terminated_is_told_nothing_early() {
     );
     follower.signal(Signal::STOP);
     let (mut cancelled, mut terminated) = (session(&primary, "on"), session(&primary, "on"));
-    let pid = |client: &mut RawClient| client.rows("select pg_backend_pid()").remove(0);
     let (first, second) = (pid(&mut cancelled), pid(&mut terminated));
     begin_waiting(&primary, &mut cancelled, "insert into t values (1)", 1);
     begin_waiting(&primary, &mut terminated, "insert into t values (2)", 2);

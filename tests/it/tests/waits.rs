@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use mote_it::TestServer;
+use mote_it::waiting::{await_lock, pid};
 use mote_it::wire::*;
 
 /// What holds, what waits for it, what is kind enough to follow.
@@ -40,22 +41,6 @@ fn start(name: &str) -> World {
     }
 }
 
-fn pid(client: &mut RawClient) -> String {
-    client.rows("select pg_backend_pid()").remove(0)
-}
-
-/// Until the session stands in a queue.
-fn await_waiting(observer: &mut RawClient, pid: &str) {
-    let text = format!("select count(*) from pg_locks where pid = {pid} and not granted");
-    for _ in 0..500 {
-        if observer.rows(&text) != ["0"] {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("session {pid} does not wait");
-}
-
 /// The lock is free for somebody who does not wait long, and nobody is left in a queue.
 fn expect_free(server: &TestServer, wanted: &str) {
     let mut next = RawClient::connect(server);
@@ -82,7 +67,7 @@ fn cancel_ends_every_wait() {
         assert_eq!(error(&holder.query(held)), None);
         waiter.rows("begin");
         waiter.raw(&query(wanted));
-        await_waiting(&mut observer, &waiter_pid);
+        await_lock(&mut observer, &waiter_pid);
         assert_eq!(
             observer.rows(&format!("select pg_cancel_backend({waiter_pid})")),
             ["t"]
@@ -138,7 +123,7 @@ fn termination_ends_every_wait() {
         let mut waiter = RawClient::connect(&server);
         let waiter_pid = pid(&mut waiter);
         waiter.raw(&query(wanted));
-        await_waiting(&mut observer, &waiter_pid);
+        await_lock(&mut observer, &waiter_pid);
         observer.rows(&format!("select pg_terminate_backend({waiter_pid})"));
         let messages = waiter.until_closed();
         assert_eq!(sqlstate(&messages).as_deref(), Some("57P01"), "{wanted}");
@@ -205,7 +190,7 @@ fn who_waited_for_a_table_has_the_lock_of_what_it_became() {
         waiter.rows("begin");
         waiter.raw(&query(wanted));
         let mut observer = RawClient::connect(&server);
-        await_waiting(&mut observer, &waiter_pid);
+        await_lock(&mut observer, &waiter_pid);
         holder.rows("commit");
         assert_eq!(error(&waiter.until(b'Z')), None, "{replaced}; {wanted}");
         observer.rows("set lock_timeout = '200ms'");
@@ -236,7 +221,7 @@ fn what_others_make_meanwhile_does_not_belong_to_an_extension() {
     assert_eq!(error(&holder.query(&format!("begin; {digest}"))), None);
     waiter.raw(&query("create extension pgcrypto"));
     let mut other = RawClient::connect(&server);
-    await_waiting(&mut other, &waiter_pid);
+    await_lock(&mut other, &waiter_pid);
     other.rows("create function mine() returns int language sql as 'select 1'");
     holder.rows("rollback");
     assert_eq!(error(&waiter.until(b'Z')), None);

@@ -3,6 +3,7 @@
 
 use mote_it::TestServer;
 use mote_it::server::is_oracle;
+use mote_it::waiting::pid;
 use mote_it::wire::*;
 
 fn start(name: &str) -> (TestServer, RawClient) {
@@ -326,7 +327,7 @@ fn notices_arrive_in_place() {
 #[test]
 fn a_cancel_of_an_idle_session_is_for_no_later_statement() {
     let (server, mut client) = start("idle-cancel");
-    let pid = client.rows("select pg_backend_pid()").remove(0);
+    let pid = pid(&mut client);
     let mut other = RawClient::connect(&server);
     let cancelled = other.rows(&format!("select pg_cancel_backend({pid})"));
     assert_eq!(cancelled, ["t"]);
