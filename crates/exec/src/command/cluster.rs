@@ -6,7 +6,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Cluster, Name, RelationName};
 
-use super::{flag, privileges, refuse_block, schema, unrecognized_option};
+use super::{privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
@@ -31,7 +31,7 @@ pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<
         if &*option.name != "verbose" {
             return Err(unrecognized_option("CLUSTER", option, text));
         }
-        flag(option)?;
+        option.flag()?;
     }
     let index = cluster.index.clone();
     let Some(name) = cluster.table.clone() else {

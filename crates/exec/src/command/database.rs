@@ -8,7 +8,7 @@ use mote_grammar::ast::{
     RoleSpecification,
 };
 
-use super::{acl, default_privileges, drop, flag, large_object, privileges, role, schema};
+use super::{acl, default_privileges, drop, large_object, privileges, role, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -213,8 +213,8 @@ fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlRes
 /// Takes up an option that a database is stored with; false: it is another one.
 fn apply_option(stored: &mut StoredDatabase, option: &DefinitionOption) -> SqlResult<bool> {
     match &*option.name {
-        "allow_connections" => stored.allow_connections = flag(option)?,
-        "is_template" => stored.is_template = flag(option)?,
+        "allow_connections" => stored.allow_connections = option.flag()?,
+        "is_template" => stored.is_template = option.flag()?,
         "connection_limit" => {
             stored.connection_limit = match option.value {
                 None => -1,

@@ -73,7 +73,7 @@ mod view_follow;
 use mote_catalog::privileges;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_grammar::ast::{DefinitionOption, OptionValue, Statement};
+use mote_grammar::ast::{DefinitionOption, Statement};
 
 use crate::utility::Command;
 
@@ -163,24 +163,4 @@ fn refuse_block(what: &str, in_block: bool) -> SqlResult<()> {
 fn unrecognized_option(command: &str, option: &DefinitionOption, text: &str) -> SqlError {
     let message = format!("unrecognized {command} option \"{}\"", option.name);
     SqlError::new(state::SYNTAX_ERROR, message).at(option.location.position(text))
-}
-
-/// Whether an option of a maintenance statement is on.
-fn flag(option: &DefinitionOption) -> SqlResult<bool> {
-    let word = match &option.value {
-        None => return Ok(true),
-        Some(OptionValue::Boolean(value)) => return Ok(*value),
-        Some(OptionValue::Integer(0)) => return Ok(false),
-        Some(OptionValue::Integer(1)) => return Ok(true),
-        Some(OptionValue::String(word)) => word.to_ascii_lowercase(),
-        Some(_) => String::new(),
-    };
-    match word.as_str() {
-        "true" | "on" => Ok(true),
-        "false" | "off" => Ok(false),
-        _ => Err(SqlError::new(
-            state::SYNTAX_ERROR,
-            format!("{} requires a Boolean value", option.name),
-        )),
-    }
 }

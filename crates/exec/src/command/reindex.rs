@@ -11,7 +11,7 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
-use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
+use super::{drop, privileges, rebuild, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
@@ -43,8 +43,8 @@ impl Options {
         let mut options = Options::default();
         for option in &reindex.options {
             match &*option.name {
-                "concurrently" => options.concurrently = flag(option)?,
-                "verbose" => options.verbose = flag(option)?,
+                "concurrently" => options.concurrently = option.flag()?,
+                "verbose" => options.verbose = option.flag()?,
                 "tablespace" => return Err(SqlError::unsupported("REINDEX TABLESPACE")),
                 _ => return Err(unrecognized_option("REINDEX", option, text)),
             }

@@ -6,7 +6,7 @@ use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable};
 
-use super::{flag, privileges, refuse_block, schema, unrecognized_option};
+use super::{privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_executor::context::StatementContext;
@@ -46,15 +46,15 @@ impl Options {
         for option in &vacuum.options {
             match (&*option.name, vacuum.analyze_only) {
                 ("verbose", _) => {
-                    flag(option)?;
+                    option.flag()?;
                 }
-                ("skip_locked", _) => options.skip_locked = flag(option)?,
-                ("analyze", false) => options.analyze = flag(option)?,
-                ("full", false) => options.full = flag(option)?,
+                ("skip_locked", _) => options.skip_locked = option.flag()?,
+                ("analyze", false) => options.analyze = option.flag()?,
+                ("full", false) => options.full = option.flag()?,
                 ("freeze" | "disable_page_skipping" | "truncate", false) => {
-                    flag(option)?;
+                    option.flag()?;
                 }
-                ("process_toast", false) => toast = flag(option)?,
+                ("process_toast", false) => toast = option.flag()?,
                 ("parallel", false) => parallel = Some(parallel_workers(option, text)?),
                 // Whether indexes are looked at: there is nothing to do.
                 ("index_cleanup", false) => {}

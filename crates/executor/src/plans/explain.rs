@@ -131,14 +131,14 @@ pub fn read_options(statement: &Explain, text: &str) -> SqlResult<ExplainOptions
     let (mut wal, mut timing, mut summary) = (false, None, None);
     for option in &statement.options {
         match &*option.name {
-            "analyze" => read.analyze = flag(option)?,
-            "verbose" => read.verbose = flag(option)?,
-            "costs" => read.costs = flag(option)?,
-            "settings" => read.settings = flag(option)?,
-            "buffers" => read.buffers = flag(option)?,
-            "wal" => wal = flag(option)?,
-            "timing" => timing = Some(flag(option)?),
-            "summary" => summary = Some(flag(option)?),
+            "analyze" => read.analyze = option.flag()?,
+            "verbose" => read.verbose = option.flag()?,
+            "costs" => read.costs = option.flag()?,
+            "settings" => read.settings = option.flag()?,
+            "buffers" => read.buffers = option.flag()?,
+            "wal" => wal = option.flag()?,
+            "timing" => timing = Some(option.flag()?),
+            "summary" => summary = Some(option.flag()?),
             "format" => read.format = format(option, text)?,
             other => {
                 let message = format!("unrecognized EXPLAIN option \"{other}\"");
@@ -196,24 +196,5 @@ fn format_named(word: &str) -> Option<ExplainFormat> {
         "json" => Some(ExplainFormat::Json),
         "yaml" => Some(ExplainFormat::Yaml),
         _ => None,
-    }
-}
-
-fn flag(option: &DefinitionOption) -> SqlResult<bool> {
-    let word = match &option.value {
-        None => return Ok(true),
-        Some(OptionValue::Boolean(value)) => return Ok(*value),
-        Some(OptionValue::Integer(0)) => return Ok(false),
-        Some(OptionValue::Integer(1)) => return Ok(true),
-        Some(OptionValue::String(word)) => word.to_ascii_lowercase(),
-        Some(_) => String::new(),
-    };
-    match word.as_str() {
-        "true" | "on" => Ok(true),
-        "false" | "off" => Ok(false),
-        _ => {
-            let message = format!("{} requires a Boolean value", option.name);
-            Err(SqlError::new(state::SYNTAX_ERROR, message))
-        }
     }
 }

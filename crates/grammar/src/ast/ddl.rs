@@ -7,6 +7,8 @@ use super::{
     Expr, Location, Name, NullsOrder, ObjectKind, OperatorName, QualifiedName, RelationName, SetVariable,
     SortDirection, Statement, TypeName,
 };
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 
 /// `name = value` in WITH (..), in CREATE ROLE, COPY, EXPLAIN and such.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,28 @@ pub struct DefinitionOption {
     pub name: Name,
     pub value: Option<OptionValue>,
     pub location: Location,
+}
+
+impl DefinitionOption {
+    /// The value of an option that is on or off; a name alone switches it on.
+    pub fn flag(&self) -> SqlResult<bool> {
+        let value = match &self.value {
+            None => Some(true),
+            Some(OptionValue::Boolean(value)) => Some(*value),
+            Some(OptionValue::Integer(0)) => Some(false),
+            Some(OptionValue::Integer(1)) => Some(true),
+            Some(OptionValue::String(word)) => match word.to_ascii_lowercase().as_str() {
+                "true" | "on" => Some(true),
+                "false" | "off" => Some(false),
+                _ => None,
+            },
+            Some(_) => None,
+        };
+        value.ok_or_else(|| {
+            let message = format!("{} requires a Boolean value", self.name);
+            SqlError::new(state::SYNTAX_ERROR, message)
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,6 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use mote_grammar::ast::{DefinitionOption, OptionValue};
 use mote_types::encoding::{Converter, Encoding};
 
-use mote_catalog::settings;
 use mote_executor::context::StatementContext;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,50 +98,44 @@ impl CopyOptions {
 
     pub fn parse(options: &[DefinitionOption], from: bool, text: &str) -> SqlResult<CopyOptions> {
         let mut written = Written::default();
-        for option in options {
-            written.read(option, from).map_err(|error| {
-                if [state::SYNTAX_ERROR, state::INVALID_PARAMETER_VALUE].contains(&error.state()) {
-                    error.at(option.location.position(text))
-                } else {
-                    error
-                }
+        for (number, option) in options.iter().enumerate() {
+            let placed = |error: SqlError| error.at(option.location.position(text));
+            let refused = |message: &str| Err(placed(SqlError::new(state::SYNTAX_ERROR, message)));
+            if options[..number].iter().any(|before| before.name == option.name) {
+                return refused("conflicting or redundant options");
+            }
+            // PostgreSQL shows where a value stands that names nothing, not one that is of the wrong kind.
+            let known = written.read(option, from).map_err(|error| match error.state() {
+                state::INVALID_PARAMETER_VALUE => placed(error),
+                _ => error,
             })?;
+            if !known {
+                return refused(&format!("option \"{}\" not recognized", option.name));
+            }
         }
         written.check(from)
     }
 }
 
-fn set_once<T>(slot: &mut Option<T>, value: T) -> SqlResult<()> {
-    if slot.is_some() {
-        return Err(SqlError::new(
-            state::SYNTAX_ERROR,
-            "conflicting or redundant options",
-        ));
-    }
-    *slot = Some(value);
-    Ok(())
-}
-
 impl Written {
-    fn read(&mut self, option: &DefinitionOption, from: bool) -> SqlResult<()> {
+    /// Takes up one option; false: there is none of this name.
+    fn read(&mut self, option: &DefinitionOption, from: bool) -> SqlResult<bool> {
         match &*option.name {
-            "format" => set_once(&mut self.format, format_of(&text_of(option)?)?),
+            "format" => self.format = Some(format_of(&text_of(option)?)?),
             // A hint about visibility on disk pages: rows are never written to pages here (COMPAT.md).
-            "freeze" => set_once(&mut self.freeze, flag_of(option)?),
-            "delimiter" => set_once(&mut self.delimiter, text_of(option)?),
-            "null" => set_once(&mut self.null, text_of(option)?),
-            "header" => set_once(&mut self.header, header_of(option, from)?),
-            "quote" => set_once(&mut self.quote, text_of(option)?),
-            "escape" => set_once(&mut self.escape, text_of(option)?),
-            "force_quote" => set_once(&mut self.force_quote, columns_of(option, true)?),
-            "force_not_null" => set_once(&mut self.force_not_null, columns_of(option, false)?),
-            "force_null" => set_once(&mut self.force_null, columns_of(option, false)?),
-            "encoding" => set_once(&mut self.encoding, encoding_of(&text_of(option)?)?),
-            other => Err(SqlError::new(
-                state::SYNTAX_ERROR,
-                format!("option \"{other}\" not recognized"),
-            )),
+            "freeze" => self.freeze = Some(option.flag()?),
+            "delimiter" => self.delimiter = Some(text_of(option)?),
+            "null" => self.null = Some(text_of(option)?),
+            "header" => self.header = Some(header_of(option, from)?),
+            "quote" => self.quote = Some(text_of(option)?),
+            "escape" => self.escape = Some(text_of(option)?),
+            "force_quote" => self.force_quote = Some(columns_of(option, true)?),
+            "force_not_null" => self.force_not_null = Some(columns_of(option, false)?),
+            "force_null" => self.force_null = Some(columns_of(option, false)?),
+            "encoding" => self.encoding = Some(encoding_of(&text_of(option)?)?),
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 
     fn check(self, from: bool) -> SqlResult<CopyOptions> {
@@ -276,39 +269,19 @@ fn text_of(option: &DefinitionOption) -> SqlResult<String> {
     }
 }
 
-fn flag_of(option: &DefinitionOption) -> SqlResult<bool> {
-    let flag = match &option.value {
-        None => Some(true),
-        Some(OptionValue::Boolean(flag)) => Some(*flag),
-        Some(OptionValue::Integer(number)) => match number {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        },
-        Some(OptionValue::String(text)) => settings::parse_bool(text),
-        _ => None,
-    };
-    flag.ok_or_else(|| {
-        SqlError::new(
-            state::SYNTAX_ERROR,
-            format!("{} requires a Boolean value", option.name),
-        )
-    })
-}
-
 fn header_of(option: &DefinitionOption, from: bool) -> SqlResult<Header> {
     if let Some(OptionValue::String(text)) = &option.value
         && text.eq_ignore_ascii_case("match")
     {
         if !from {
             return Err(SqlError::new(
-                state::SYNTAX_ERROR,
+                state::FEATURE_NOT_SUPPORTED,
                 format!("cannot use \"{text}\" with HEADER in COPY TO"),
             ));
         }
         return Ok(Header::Match);
     }
-    let flag = flag_of(option).map_err(|_| {
+    let flag = option.flag().map_err(|_| {
         SqlError::new(
             state::SYNTAX_ERROR,
             format!("{} requires a Boolean value or \"match\"", option.name),

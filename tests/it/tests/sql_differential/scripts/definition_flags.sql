@@ -1,0 +1,28 @@
+-- Options that are on or off: which words they take, for every command alike.
+create table df_t (i int);
+create index df_i on df_t (i);
+explain (costs off, verbose off) select 1;
+explain (costs 0, timing) select 1;
+explain (costs FALSE) select 1;
+explain (costs 'Off') select 1;
+explain (costs yes) select 1;
+explain (costs 2) select 1;
+explain (costs 'no') select 1;
+explain (costs 0.0) select 1;
+copy df_t to stdout (freeze yes);
+copy df_t to stdout (freeze t);
+copy df_t to stdout (freeze 'on');
+copy df_t to stdout (freeze 1);
+copy df_t to stdout (format csv, header yes);
+copy df_t to stdout (format csv, header 2);
+copy df_t to stdout (format csv, header 'ON');
+copy df_t to stdout (format csv, header match);
+copy df_t to stdout (format csv, header 0);
+vacuum (full yes) df_t;
+vacuum (analyze 0, skip_locked 'TRUE') df_t;
+reindex (verbose yes) table df_t;
+reindex (concurrently 'maybe') table df_t;
+reindex (verbose off) table df_t;
+cluster (verbose 3) df_t using df_i;
+cluster (verbose off) df_t using df_i;
+drop table df_t;
