@@ -373,7 +373,7 @@ mod tests {
     fn blocks_do_not_overlap_and_come_back() {
         let mut prng = Prng::new(5);
         let mut blocks: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
-        for round in 0..if cfg!(miri) { 1_000 } else { 20_000u32 } {
+        for round in 0..if cfg!(miri) { 200 } else { 20_000u32 } {
             if prng.chance(3, 5) || blocks.is_empty() {
                 let bytes = 8 * prng.between(1, 1500) as usize;
                 let block = allocate(bytes);
