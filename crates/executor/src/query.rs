@@ -90,7 +90,13 @@ impl Execution {
         max_rows: u64,
         emit: &mut Emit<'_>,
     ) -> SqlResult<RunOutcome> {
+        if let Some(opened) = &self.program.opened {
+            context.session.in_use.enter(Arc::clone(opened));
+        }
         let (result, left_bytes) = heap::change(|| self.run_on(context, max_rows, emit));
+        if self.program.opened.is_some() {
+            context.session.in_use.leave();
+        }
         self.left_bytes = self.left_bytes.saturating_add(left_bytes);
         result
     }

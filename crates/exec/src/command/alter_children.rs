@@ -12,8 +12,8 @@ use mote_grammar::ast::{
 };
 
 use super::constraint::{self, Added, Origin};
-use super::inherit::{self, has_children, locked_children, locked_inheritors};
-use super::{alter_column, alter_table, schema, trigger};
+use super::inherit::{self, has_children};
+use super::{alter_column, alter_table, in_use, schema, trigger};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredRelation,
 };
@@ -21,6 +21,26 @@ use mote_executor::context::StatementContext;
 
 /// What strong changes take on every table below.
 const STRONG: TableLockMode = TableLockMode::AccessExclusive;
+
+fn children_to_change(parent: u32, context: &mut StatementContext<'_>) -> SqlResult<Vec<StoredRelation>> {
+    let children = inherit::locked_children(parent, STRONG, context)?;
+    for child in &children {
+        in_use::refuse_table("ALTER TABLE", child, context)?;
+    }
+    Ok(children)
+}
+
+fn inheritors_to_change(
+    table: u32,
+    mode: TableLockMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<(StoredRelation, u16)>> {
+    let inheritors = inherit::locked_inheritors(table, mode, context)?;
+    for (inheritor, _) in &inheritors {
+        in_use::refuse_table("ALTER TABLE", inheritor, context)?;
+    }
+    Ok(inheritors)
+}
 
 /// Applies a command to `table`, which the caller has locked and writes afterwards, and to its children unless `only`.
 pub(super) fn apply(
@@ -116,7 +136,7 @@ fn everywhere(
     if only {
         return Ok(());
     }
-    for (mut child, _) in locked_inheritors(table.oid, STRONG, context)? {
+    for (mut child, _) in inheritors_to_change(table.oid, STRONG, context)? {
         alter_table::run_command(command, &mut child, context)?;
         inherit::put(child, context)?;
     }
@@ -152,7 +172,7 @@ fn add_column(
     if parent {
         inherit::put(table.clone(), context)?;
         let added = table.columns.last().expect("a column was added").clone();
-        for child in locked_children(table.oid, STRONG, context)? {
+        for child in children_to_change(table.oid, context)? {
             add_inherited_column(&added, child, context)?;
         }
     }
@@ -188,7 +208,7 @@ fn add_inherited_column(
     alter_column::add_defined(inherit::copied(added), &mut child, context)?;
     let oid = child.oid;
     inherit::put(child, context)?;
-    for grandchild in locked_children(oid, STRONG, context)? {
+    for grandchild in children_to_change(oid, context)? {
         add_inherited_column(added, grandchild, context)?;
     }
     Ok(())
@@ -205,7 +225,7 @@ fn drop_column(
 ) -> SqlResult<()> {
     if let Ok(position) = alter_column::existing(table, name) {
         alter_column::refuse_partition_key("drop", position as u16, table, context)?;
-        for mut child in locked_children(table.oid, STRONG, context)? {
+        for mut child in children_to_change(table.oid, context)? {
             let position = alter_column::existing(&child, name)?;
             if released(&mut child.columns[position].inheritance, only) {
                 drop_column(name, false, behavior, false, &mut child, context)?;
@@ -248,7 +268,7 @@ fn set_type(
         )));
     }
     alter_column::refuse_partition_key("alter", position as u16, table, context)?;
-    let children = locked_inheritors(table.oid, STRONG, context)?;
+    let children = inheritors_to_change(table.oid, STRONG, context)?;
     for (child, parents) in &children {
         let position = alter_column::existing(child, name)?;
         alter_column::refuse_partition_key("alter", position as u16, child, context)?;
@@ -302,7 +322,7 @@ fn add_inherited_check(
     parent: u32,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    for mut child in locked_children(parent, STRONG, context)? {
+    for mut child in children_to_change(parent, context)? {
         let outcome = constraint::add_check(added, expression, Origin::Parent, &mut child, context)?;
         let oid = child.oid;
         inherit::put(child, context)?;
@@ -322,7 +342,7 @@ fn drop_check(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     alter_table::drop_constraint(name, false, behavior, table, context)?;
-    for mut child in locked_children(table.oid, STRONG, context)? {
+    for mut child in children_to_change(table.oid, context)? {
         let found = child
             .constraints
             .iter_mut()
@@ -354,7 +374,7 @@ fn validate(
             return Err(invalid("constraint must be validated on child tables too".into()));
         }
         let mode = TableLockMode::ShareUpdateExclusive;
-        for (mut child, _) in locked_inheritors(table.oid, mode, context)? {
+        for (mut child, _) in inheritors_to_change(table.oid, mode, context)? {
             alter_table::run_command(command, &mut child, context)?;
             inherit::put(child, context)?;
         }

@@ -10,7 +10,7 @@ use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, attach_partition, cluster, composite_type, constraint, create_table, drop,
-    materialized_view, partition_index, rename, row_checks, schema, view,
+    in_use, materialized_view, partition_index, rename, row_checks, schema, view,
 };
 use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -70,7 +70,7 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         return Err(schema::undefined_table(&alter.name));
     };
     check_kind(alter, &table)?;
-    schema::refuse_pending_events("ALTER TABLE", &table, context)?;
+    in_use::refuse_table("ALTER TABLE", &table, context)?;
     attach_partition::refuse_pending_detach(&table)?;
     for command in &alter.commands {
         alter_children::apply(command, alter.only, &mut table, context)?;
@@ -228,6 +228,7 @@ fn change_owner(
     if alter.kind == ObjectKind::MaterializedView {
         check_kind(alter, &entry.stored)?;
     }
+    in_use::refuse_table("ALTER TABLE", &entry.stored, context)?;
     let mut relation = entry.stored.clone();
     rename::change_owner(&mut relation, owner, context)?;
     write::put(StoredObject::Relation(relation), context)?;

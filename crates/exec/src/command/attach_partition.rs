@@ -12,7 +12,7 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{PartitionBound, RelationName, deparse};
 
 use super::{
-    create_partition, drop, inherit, partition, partition_index, row_checks, schema, trigger_clones,
+    create_partition, drop, in_use, inherit, partition, partition_index, row_checks, schema, trigger_clones,
 };
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::partitions::store_bound;
@@ -66,6 +66,7 @@ pub(super) fn attach(
 ) -> SqlResult<()> {
     let mode = TableLockMode::ShareUpdateExclusive;
     let parent = parent_for(parent, "ATTACH PARTITION", mode, context)?;
+    in_use::refuse_table("ALTER TABLE", &parent.stored, context)?;
     let scheme = partition::scheme_of(&parent)?;
     let default = partition::lock_default(&scheme, context)?;
     let attached = schema::lock_relation(name, TableLockMode::AccessExclusive, context)?
@@ -73,7 +74,7 @@ pub(super) fn attach(
     schema::require_owner(&attached.stored, context)?;
     let mut table = attached.stored.clone();
     check_attachable(&table, &parent.stored, context)?;
-    schema::refuse_pending_events("ALTER TABLE", &table, context)?;
+    in_use::refuse_table("ALTER TABLE", &table, context)?;
     trigger_clones::check_attachable(&table)?;
     let bound = partition::new_bound(written, &table.name, &parent, context)?;
     inherit::adopt(&parent.stored, &mut table)?;
@@ -180,7 +181,7 @@ fn partition_of(
         );
         return Err(SqlError::new(state::UNDEFINED_TABLE, message));
     }
-    schema::refuse_pending_events("ALTER TABLE", &found.stored, context)?;
+    in_use::refuse_pending_events("ALTER TABLE", &found.stored, context)?;
     Ok(found)
 }
 

@@ -6,7 +6,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Cluster, Name, RelationName};
 
-use super::{privileges, refuse_block, schema, unrecognized_option};
+use super::{in_use, privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
@@ -93,7 +93,7 @@ fn named(
         cluster_partitions(&table, position, steps, context);
         return Ok(());
     }
-    schema::refuse_pending_events("CLUSTER", &table, context)?;
+    in_use::refuse_table("CLUSTER", &table, context)?;
     mark(&mut table, Some(position));
     write::put(StoredObject::Relation(table), context)
 }

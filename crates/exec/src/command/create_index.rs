@@ -10,7 +10,7 @@ use mote_sql::catalog::index_method::{IndexMethod, UNSUPPORTED_METHODS};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
-use super::{constraint, create_table, partition_index, schema};
+use super::{constraint, create_table, in_use, partition_index, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::index_texts;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
@@ -72,6 +72,7 @@ pub(super) fn run(
         let message = format!("cannot create index on relation \"{}\"", table.name);
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(table.kind.not_supported()));
     }
+    in_use::refuse_table("CREATE INDEX", &table, context)?;
     if create.concurrently && table.partitioning.is_some() {
         let message = format!(
             "cannot create index on partitioned table \"{}\" concurrently",

@@ -6,7 +6,7 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionOf};
 use mote_types::ColumnType;
 
-use super::{constraint, create_table, partition, partition_index, schema, trigger_clones};
+use super::{constraint, create_table, in_use, partition, partition_index, schema, trigger_clones};
 use mote_catalog::catalog_store::partitions::store_bound;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredObject, StoredPartition,
@@ -25,6 +25,7 @@ pub(super) fn place(
     let parent = schema::lock_relation(&partition_of.parent, TableLockMode::AccessExclusive, context)?
         .ok_or_else(|| schema::undefined_table(&partition_of.parent))?;
     schema::require_owner(&parent.stored, context)?;
+    in_use::refuse_table("CREATE TABLE .. PARTITION OF", &parent.stored, context)?;
     let scheme = partition::scheme_of(&parent)?;
     let bound = partition::new_bound(&partition_of.bound, &table.name, &parent, context)?;
     if let Some(default) = partition::lock_default(&scheme, context)? {

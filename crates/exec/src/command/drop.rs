@@ -12,8 +12,8 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{
-    composite_type, default_privileges, extension, inherit, partition, partition_index, routine, schema,
-    sequence, trigger, user_type, view,
+    composite_type, default_privileges, extension, in_use, inherit, partition, partition_index, routine,
+    schema, sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -96,7 +96,6 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
     }
     for relation in &relations {
         refuse_identity(relation, context)?;
-        schema::refuse_pending_events("DROP TABLE", relation, context)?;
     }
     if let [first, rest @ ..] = relations.as_slice() {
         let subject = if rest.is_empty() {
@@ -581,6 +580,7 @@ pub(super) fn remove_relation(
     relation: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    in_use::refuse_table("DROP TABLE", relation, context)?;
     if relation.kind == StoredKind::Sequence {
         return sequence::remove(relation, context);
     }
@@ -672,6 +672,7 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
     };
     let table_oid = Oid(table.oid);
     let index = table.indexes.remove(at);
+    in_use::refuse("DROP INDEX", index.oid, &index.name, context)?;
     let id = mote_common::IndexId(index.index);
     context.engine_call(|transaction| transaction.drop_index(id))?;
     write::put(StoredObject::Relation(table), context)?;

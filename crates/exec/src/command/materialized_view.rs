@@ -17,7 +17,7 @@ use mote_sql::catalog::Relation;
 use mote_types::{Datum, Record};
 
 use super::copy::Sink;
-use super::{create_table, create_table_as, internal, schema, temporary, truncate, view};
+use super::{create_table, create_table_as, in_use, internal, schema, temporary, truncate, view};
 use crate::routine;
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
@@ -142,6 +142,7 @@ fn refresh(refresh: &RefreshMaterializedView, context: &mut StatementContext<'_>
     schema::require_owner(&entry.stored, context)?;
     let mut view = entry.stored.clone();
     check_refresh(refresh, &view, context)?;
+    in_use::refuse_table("REFRESH MATERIALIZED VIEW", &view, context)?;
     internal::require_newest(context)?;
     if !refresh.with_data {
         view.populated = false;

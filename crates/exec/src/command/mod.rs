@@ -31,6 +31,7 @@ mod enum_type;
 mod explain;
 mod extension;
 mod grant;
+mod in_use;
 mod index_keys;
 mod internal;
 mod inherit;

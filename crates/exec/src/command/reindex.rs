@@ -11,7 +11,7 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
-use super::{drop, privileges, rebuild, refuse_block, schema, unrecognized_option};
+use super::{drop, in_use, privileges, rebuild, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
@@ -255,7 +255,7 @@ fn one_table(
     };
     let mut table = entry.stored.clone();
     if !options.concurrently {
-        schema::refuse_pending_events("REINDEX INDEX", &table, context)?;
+        in_use::refuse_pending_events("REINDEX INDEX", &table, context)?;
     }
     let mut replaced: Vec<(usize, IndexId)> = Vec::new();
     for (at, index) in table.indexes.iter().enumerate() {
@@ -264,6 +264,9 @@ fn one_table(
             Which::One(oid) => index.oid == oid.0,
         };
         if wanted {
+            if !options.concurrently {
+                in_use::refuse("REINDEX INDEX", index.oid, &index.name, context)?;
+            }
             let made = rebuild::rebuild_index(index.clone(), &table, writers, context)?;
             replaced.push((at, IndexId(made.index)));
         }

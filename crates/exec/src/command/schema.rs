@@ -23,7 +23,6 @@ use mote_catalog::write_error;
 use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
-use mote_executor::node::modify::after::DeferredEvents;
 
 impl Command for CreateSchema {
     fn name(&self) -> &'static str {
@@ -441,24 +440,6 @@ pub(super) fn shown_name(name: &RelationName) -> String {
         Some(schema) => format!("{schema}.{}", name.name),
         None => name.name.to_string(),
     }
-}
-
-/// A table whose events wait for the end of the transaction stays as it is until then.
-pub(super) fn refuse_pending_events(
-    command: &str,
-    table: &StoredRelation,
-    context: &StatementContext<'_>,
-) -> SqlResult<()> {
-    if !DeferredEvents::seen(context.session).is_some_and(|queue| queue.concern(Oid(table.oid))) {
-        return Ok(());
-    }
-    Err(SqlError::new(
-        state::OBJECT_IN_USE,
-        format!(
-            "cannot {command} \"{}\" because it has pending trigger events",
-            table.name
-        ),
-    ))
 }
 
 pub(super) fn undefined_table(name: &RelationName) -> SqlError {

@@ -14,7 +14,7 @@ use mote_sql::catalog::trigger::{TriggerEvents, TriggerTiming};
 use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_columns};
 use mote_types::oid;
 
-use super::{internal, privileges, schema, trigger_clones};
+use super::{in_use, internal, privileges, schema, trigger_clones};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
@@ -343,7 +343,7 @@ fn refuse_duplicate(
             format!("trigger \"{name}\" for relation \"{relation}\" is a constraint trigger"),
         ));
     }
-    schema::refuse_pending_events("CREATE OR REPLACE TRIGGER", table, context)
+    in_use::refuse_pending_events("CREATE OR REPLACE TRIGGER", table, context)
 }
 
 fn undefined(name: &str, table: &str) -> SqlError {

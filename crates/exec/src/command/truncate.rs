@@ -9,7 +9,7 @@ use mote_grammar::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::access::privilege;
 use mote_sql::bind_truncate_triggers;
 
-use super::{inherit, internal, privileges, schema, sequence};
+use super::{in_use, inherit, internal, privileges, schema, sequence};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::catalog_store::{Catalog, RelationEntry};
@@ -50,6 +50,7 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
             found.extend(below.into_iter().map(|(child, _)| child));
         }
         for table in found {
+            in_use::refuse_table("TRUNCATE", &table, context)?;
             if !tables.iter().any(|t| t.oid == table.oid) {
                 tables.push(table);
             }
@@ -61,7 +62,7 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
         check_references(&tables, context)?;
     }
     for table in &tables {
-        schema::refuse_pending_events("TRUNCATE", table, context)?;
+        in_use::refuse_table("TRUNCATE", table, context)?;
     }
     let mut triggers = Vec::new();
     for table in &tables {
@@ -80,7 +81,7 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
     }
     for table in &mut tables {
         // A trigger may have written to it, or changed it.
-        schema::refuse_pending_events("TRUNCATE", table, runtime.context())?;
+        in_use::refuse_table("TRUNCATE", table, runtime.context())?;
         if let Some(entry) = runtime.session().catalog.entry(Oid(table.oid)) {
             *table = entry.stored.clone();
         }

@@ -12,6 +12,7 @@ mod run;
 
 use std::sync::Arc;
 
+use mote_common::Oid;
 use mote_engine::MemoryCharge;
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
@@ -72,5 +73,11 @@ impl Portal {
             charge: None,
             statement_charge: None,
         }
+    }
+    /// Whether it stands before or between rows with the table or index open; a held one has all its rows.
+    pub fn has_open(&self, object: Oid) -> bool {
+        let is_held = self.cursor.as_ref().is_some_and(|cursor| cursor.held);
+        let is_over = self.state == PortalState::Done && self.cursor.is_none();
+        !is_held && !is_over && self.plan.stays_open_with(object)
     }
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Access;
 use mote_grammar::ast;
 use mote_grammar::ast::ParsedStatement;
@@ -231,6 +231,11 @@ fn start(
 }
 
 impl Running {
+    /// Whether the query has the table or index open between two fetches.
+    pub fn has_open(&self, object: Oid) -> bool {
+        self.held.is_none() && self.plan.stays_open_with(object)
+    }
+
     pub fn output(&self) -> &[OutputColumn] {
         &self.plan.plan.output
     }

@@ -46,6 +46,7 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
+use mote_executor::context::in_use::InUse;
 use mote_executor::context::large_objects::LargeObjectDescriptors;
 use mote_executor::context::notifications::SessionNotifications;
 use mote_executor::context::{SequenceValues, SessionState};
@@ -206,6 +207,7 @@ impl Session {
                 instance: database.instance(),
                 notifications: SessionNotifications::default(),
                 large_objects: LargeObjectDescriptors::default(),
+                in_use: InUse::default(),
             },
             holdings: Holdings::new(&ABOVE_ROUTINES),
             database: database.clone(),

@@ -2,10 +2,11 @@
 //!
 //! Read in this order: this file, `state` (what a session keeps for the executor: settings, catalog, clock, sequences),
 //! `identity` (SET ROLE and its kin), `notifications` (LISTEN and NOTIFY before commit), `large_objects` (those that are
-//! open), `calls` (what is asked of the layers above), `wait` (waits for locks and for room in the log).
+//! open), `in_use` (what running statements have open), `calls` (what is asked of the layers above), `wait` (waits for locks and for room in the log).
 
 pub mod calls;
 mod identity;
+pub mod in_use;
 pub mod large_objects;
 pub mod notifications;
 pub mod state;

@@ -11,6 +11,7 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_engine::{DrawnNumbers, SessionMemory};
 use mote_types::Datum;
 
+use super::in_use::InUse;
 use super::large_objects::LargeObjectDescriptors;
 use super::notifications::SessionNotifications;
 use mote_catalog::activity::Activity;
@@ -124,6 +125,7 @@ pub struct SessionState {
     pub deferred: Option<Box<dyn DeferredWork>>,
     pub notifications: SessionNotifications,
     pub large_objects: LargeObjectDescriptors,
+    pub in_use: InUse,
     /// Which of the databases in this process: part of the key of cached plans.
     pub instance: u64,
 }

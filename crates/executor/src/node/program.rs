@@ -1,6 +1,8 @@
 //! A whole plan made executable.
 
-use mote_common::{SqlError, SqlResult};
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_planner::plan::measured::{Measurement, Measurements, nodes_of};
 use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::access::Command;
@@ -19,6 +21,8 @@ pub struct Program {
     pub visible_columns: usize,
     pub parameters: usize,
     exec_parameters: usize,
+    /// The tables and indexes that it has open while it calls code of users; None if it calls none.
+    pub opened: Option<Arc<[Oid]>>,
     /// Of a measured plan: what its run begins to count with.
     run: Option<Measurements>,
 }
@@ -77,6 +81,7 @@ impl Program {
             visible_columns: query.visible_columns as usize,
             parameters: plan.parameters.len(),
             exec_parameters: query.exec_parameters as usize,
+            opened: query.calls_code.then(|| opened_by(query)),
             run: None,
         })
     }
@@ -99,4 +104,10 @@ impl Program {
             ..Values::default()
         }
     }
+}
+
+fn opened_by(query: &QueryPlan) -> Arc<[Oid]> {
+    let mut opened = Vec::new();
+    query.for_each_opened(&mut |object| opened.push(object));
+    opened.into()
 }

@@ -19,6 +19,7 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
+use mote_sql::access::Command;
 use mote_sql::catalog::Relation;
 use mote_types::ColumnType;
 
@@ -75,6 +76,19 @@ impl CachedPlan {
             PlanBody::Query(query) => Ok(query),
             PlanBody::Utility(_) => Err(SqlError::internal("a utility statement run as a query")),
         }
+    }
+
+    /// Whether a run of it that has stopped between two rows has the table or index open. One that changes rows does not
+    /// stop before it has changed all of them.
+    pub fn stays_open_with(&self, object: Oid) -> bool {
+        let PlanBody::Query(query) = &self.plan.body else {
+            return false;
+        };
+        let mut found = false;
+        if query.command == Command::Select && query.ctes.iter().all(|cte| !cte.modifies) {
+            query.for_each_opened(&mut |opened| found |= opened == object);
+        }
+        found
     }
 }
 

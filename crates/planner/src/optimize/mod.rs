@@ -151,6 +151,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         command,
         writes: planner.writes,
         restartable: false,
+        calls_code: true,
         subplans: planner.subplans,
         ctes: planner.cte_plans,
         exec_parameters: planner.next_parameter,
@@ -184,23 +185,25 @@ fn output_columns(targets: &[mote_sql::bind::query::BoundTarget]) -> Vec<OutputC
 /// Finds out what only the whole plan tells. A variable that is left over is a bug here; it must not reach the executor.
 fn finish(query: &mut QueryPlan) -> SqlResult<()> {
     let mut left_over = None;
-    let mut restartable = true;
+    let (mut restartable, mut calls_code) = (true, false);
     let nodes = query
         .subplans
         .iter_mut()
         .chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
     for node in nodes.chain([&mut query.root]) {
         restartable &= !node.fires_triggers();
+        calls_code |= node.fires_triggers() || node.may_fire_others();
         node.visit_exprs_mut(&mut |root| {
             restartable &= !root.is_volatile();
-            root.visit(&mut |expr| {
-                if let Expr::Variable { relation, column, .. } = expr {
-                    left_over = Some((*relation, *column));
-                }
+            root.visit(&mut |expr| match expr {
+                Expr::Variable { relation, column, .. } => left_over = Some((*relation, *column)),
+                Expr::Routine(_) | Expr::Domain(_) => calls_code = true,
+                _ => {}
             });
         });
     }
     query.restartable = restartable;
+    query.calls_code = calls_code;
     match left_over {
         None => Ok(()),
         // RETURNING and ON CONFLICT read the row that is being written, which has only its columns.

@@ -73,6 +73,8 @@ pub struct QueryPlan {
     pub writes: bool,
     /// As long as it has written and answered nothing it can begin again: it calls nothing volatile, fires no triggers.
     pub restartable: bool,
+    /// It may call code of users: functions, triggers, conditions of domains.
+    pub calls_code: bool,
     pub subplans: Vec<Node>,
     /// WITH queries by number. Data-modifying ones run to completion even if nobody reads them.
     pub ctes: Vec<CtePlan>,

@@ -3,7 +3,10 @@
 //! Everything that must visit all nodes, or all expressions of one, goes through this file, so that a new form is added
 //! in one place; `expr::walk` is its like for expressions. Leaves out: any knowledge of what the forms mean.
 
+use super::QueryPlan;
 use super::node::*;
+use mote_common::Oid;
+use mote_sql::catalog::Relation;
 use mote_sql::expr::*;
 
 impl Node {
@@ -189,11 +192,71 @@ impl Node {
         found
     }
 
+    /// May this node, or one below it, fire triggers that it does not know: of the partition that a row goes to, or of
+    /// tables that refer to its own?
+    pub fn may_fire_others(&self) -> bool {
+        let others =
+            |relation: &Relation| !relation.referenced_by.is_empty() || relation.partitioning.is_some();
+        let mut found = match self {
+            Node::Insert(insert) => others(&insert.relation),
+            Node::Update(update) => {
+                others(&update.relation) || update.targets.iter().any(|target| others(&target.relation))
+            }
+            Node::Delete(delete) => delete.targets.iter().any(|target| others(&target.relation)),
+            Node::Merge(merge) => {
+                others(&merge.relation) || merge.targets.iter().any(|target| others(&target.relation))
+            }
+            _ => false,
+        };
+        self.for_each_input(&mut |input| found = found || input.may_fire_others());
+        found
+    }
+
+    /// Calls `visit` for each table and index that this node, or one below it, reads or writes.
+    fn for_each_opened(&self, visit: &mut dyn FnMut(Oid)) {
+        let mut changed = |relation: &Relation| opened_for_rows(relation, visit);
+        match self {
+            Node::SeqScan(scan) => visit(scan.relation.oid),
+            Node::VirtualScan(scan) => visit(scan.relation.oid),
+            Node::IndexScan(scan) => {
+                visit(scan.relation.oid);
+                visit(scan.relation.indexes[scan.index as usize].oid);
+            }
+            Node::Insert(insert) => changed(&insert.relation),
+            Node::Update(update) => update.targets.iter().for_each(|target| changed(&target.relation)),
+            Node::Delete(delete) => delete.targets.iter().for_each(|target| changed(&target.relation)),
+            Node::Merge(merge) => {
+                changed(&merge.relation);
+                merge.targets.iter().for_each(|target| changed(&target.relation));
+            }
+            _ => {}
+        }
+        self.for_each_input(&mut |input| input.for_each_opened(visit));
+    }
+
     /// Visits the expressions of this node and of everything below it.
     pub fn visit_exprs_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.for_each_expr_mut(visit);
         self.for_each_input_mut(&mut |input| input.visit_exprs_mut(visit));
     }
+}
+
+impl QueryPlan {
+    /// Calls `visit` for each table and index that a run of it has open.
+    pub fn for_each_opened(&self, visit: &mut dyn FnMut(Oid)) {
+        let ctes = self.ctes.iter().map(|cte| &cte.node);
+        let nodes = self.subplans.iter().chain(ctes).chain([&self.root]);
+        nodes.for_each(|node| node.for_each_opened(visit));
+    }
+}
+
+/// What a statement opens to change rows of the table: the table, its indexes and its partitions.
+pub fn opened_for_rows(relation: &Relation, visit: &mut dyn FnMut(Oid)) {
+    visit(relation.oid);
+    relation.indexes.iter().for_each(|index| visit(index.oid));
+    let scheme = relation.partitioning.iter();
+    let partitions = scheme.flat_map(|scheme| &scheme.partitions);
+    partitions.for_each(|partition| visit(partition.oid));
 }
 
 impl Pruning {

@@ -13,6 +13,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_engine::{Access, RowWriter, TableLockMode};
 use mote_grammar::ast;
 use mote_grammar::ast::CopyTarget;
+use mote_planner::plan::walk::opened_for_rows;
 use mote_sql::access::{RelationAccess, RelationLock, privilege};
 use mote_sql::catalog::{Relation, RelationKind};
 use mote_types::format::utf8;
@@ -76,18 +77,25 @@ pub(super) fn run(
         place: Place::default(),
         line_valid: false,
     };
-    if options.format == Format::Binary {
-        let converter = options.converter(context)?;
-        copy_binary(
+    let (format, converter) = (options.format, options.converter(context)?);
+    // What code in defaults and triggers shall not change.
+    let mut opened = Vec::new();
+    opened_for_rows(&rows.relation, &mut |object| opened.push(object));
+    context.session.in_use.enter(opened.into());
+    let copied = match format {
+        Format::Binary => copy_binary(
             rows,
             sink,
             Tuples::new(Input::new(origin, None), converter),
             context,
-        )
-    } else {
-        let input = Input::new(origin, options.converter(context)?);
-        copy_lines(rows, sink, Lines::new(input, options), options, context)
-    }
+        ),
+        Format::Text | Format::Csv => {
+            let input = Input::new(origin, converter);
+            copy_lines(rows, sink, Lines::new(input, options), options, context)
+        }
+    };
+    context.session.in_use.leave();
+    copied
 }
 
 fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> SqlResult<Arc<Relation>> {
