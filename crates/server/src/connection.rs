@@ -297,6 +297,9 @@ impl Connection {
             _ => None,
         };
         let body = recoded.as_deref().unwrap_or(body);
+        if matches!(kind, b'P' | b'B' | b'D' | b'E') && !skipped {
+            self.begin_message()?;
+        }
         match kind {
             b'X' => {
                 self.closing = true;

@@ -407,3 +407,54 @@ fn show_of_an_unknown_setting_cannot_be_prepared() {
     assert_eq!(sqlstate(&said).as_deref(), Some("42704"));
     assert_eq!(kinds(&said), "EZ");
 }
+
+/// The limit runs from the first message to the end of an Execute or to Sync, over the client's own pauses too.
+#[test]
+fn statement_timeout_runs_on_between_messages() {
+    let (server, mut client) = start("timeout_between_messages");
+    let mut clock = RawClient::connect(&server);
+    let mut pause = || clock.rows("select pg_sleep(0.3) is null");
+    client.rows("set statement_timeout = 100");
+    let timeout = Some("57014 canceling statement due to statement timeout");
+
+    client.raw(&[parse("a", "select 1", &[]), flush()].concat());
+    client.until(b'1');
+    pause();
+    client.raw(&[describe(b'S', "a"), sync()].concat());
+    let messages = client.until(b'Z');
+    assert_eq!(kinds(&messages), "EZ");
+    assert_eq!(error(&messages).as_deref(), timeout);
+
+    // After Sync, and after an Execute, the next message has the whole time.
+    pause();
+    let executed = [
+        parse("b", "select 1", &[]),
+        bind("", "b", &[]),
+        execute("", 0),
+        flush(),
+    ];
+    client.raw(&executed.concat());
+    client.until(b'C');
+    pause();
+    client.raw(&[bind("", "b", &[]), execute("", 0), sync()].concat());
+    assert_eq!(kinds(&client.until(b'Z')), "2DCZ");
+
+    // A portal that was suspended goes on with what is left.
+    let suspended = [
+        parse("c", "select generate_series(1, 3)", &[]),
+        bind("", "c", &[]),
+        execute("", 1),
+        flush(),
+    ];
+    client.raw(&suspended.concat());
+    client.until(b's');
+    pause();
+    client.raw(&[execute("", 1), sync()].concat());
+    assert_eq!(error(&client.until(b'Z')).as_deref(), timeout);
+
+    client.rows("set statement_timeout = 0");
+    client.raw(&[parse("d", "select 1", &[]), flush()].concat());
+    client.until(b'1');
+    pause();
+    assert_eq!(kinds(&client.exchange(&[describe(b'S', "d"), sync()])), "tTZ");
+}

@@ -201,6 +201,7 @@ impl Session {
                 statement_text: "".into(),
                 utility_parameters: Default::default(),
                 statement_deadline_ns: None,
+                messages_deadline_ns: None,
                 savepoint_depth: 0,
                 trigger_depth: 0,
                 deferred: None,

@@ -35,6 +35,10 @@ impl Session {
         self.follow_server_settings(host)?;
         self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
+        // Of a portal that was only suspended the next rows have the time that is left.
+        if !matches!(result, Ok(ExecuteEnd::Suspended)) {
+            self.state.end_messages();
+        }
         if result.is_ok() && !self.holdings.portals.contains(name) && self.portal_survives(&portal) {
             self.holdings.portals.put(name, portal);
         } else {

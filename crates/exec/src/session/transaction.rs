@@ -601,6 +601,7 @@ impl Session {
 
     /// Sync: the implicit transaction, if any, ends here.
     pub fn sync(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        self.state.end_messages();
         match self.block.state {
             BlockState::Implicit => self.commit_transaction(host)?,
             // SET alone begins no transaction of the engine; what it set stays, what SET LOCAL set does not.

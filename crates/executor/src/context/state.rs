@@ -117,6 +117,9 @@ pub struct SessionState {
     pub utility_parameters: UtilityParameters,
     /// Monotonic deadline of the running statement.
     pub statement_deadline_ns: Option<u64>,
+    /// The same for the messages of the extended protocol that belong together: from the first of them to the end of an
+    /// Execute or to Sync.
+    pub messages_deadline_ns: Option<u64>,
     /// How many savepoints are open: settings remember at which depth they were changed.
     pub savepoint_depth: u32,
     /// Trigger functions that run inside of each other: pg_trigger_depth().
@@ -160,10 +163,33 @@ impl SessionState {
     pub fn start_statement(&mut self) {
         let now = self.clock_us();
         self.statement_start_us = now;
-        let timeout_ms = self.settings.effective.statement_timeout_ms;
-        self.statement_deadline_ns =
-            (timeout_ms > 0).then(|| self.clock.monotonic_ns() + timeout_ms * 1_000_000);
+        self.statement_deadline_ns = self.messages_deadline_ns.or_else(|| self.new_deadline_ns());
         self.signals.set_deadline(self.statement_deadline_ns);
+    }
+
+    #[inline]
+    fn new_deadline_ns(&self) -> Option<u64> {
+        let timeout_ms = self.settings.effective.statement_timeout_ms;
+        (timeout_ms > 0).then(|| self.clock.monotonic_ns() + timeout_ms * 1_000_000)
+    }
+
+    /// A message of the extended protocol: statement_timeout runs on from the first of those that belong together. The
+    /// client's own pauses count, and a limit that passed in one is noticed when the next message comes.
+    #[inline]
+    pub fn begin_message(&mut self) -> SqlResult<()> {
+        match self.messages_deadline_ns {
+            None => self.messages_deadline_ns = self.new_deadline_ns(),
+            Some(deadline) if self.clock.monotonic_ns() >= deadline => return Err(statement_timeout()),
+            Some(_) => {}
+        }
+        self.statement_deadline_ns = self.messages_deadline_ns;
+        Ok(())
+    }
+
+    /// What messages belonged together is over: the next one is given the whole time.
+    #[inline]
+    pub fn end_messages(&mut self) {
+        self.messages_deadline_ns = None;
     }
 
     /// Notes the start of a transaction: now() stands still from here to its end.

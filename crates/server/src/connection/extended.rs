@@ -15,6 +15,12 @@ use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation};
 use crate::suspension::Suspend;
 
 impl Connection {
+    /// Ends a series of messages that has outlasted statement_timeout.
+    pub(super) fn begin_message(&mut self) -> SqlResult<()> {
+        let session = self.session.as_mut();
+        session.map_or(Ok(()), |session| session.state.begin_message())
+    }
+
     pub(super) fn sync(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         self.with_host(yielder, false, |session, host| session.sync(host))?;
         self.ready();
