@@ -3,7 +3,7 @@
 use mote_common::{Oid, SqlResult};
 use mote_types::Datum;
 
-use crate::views::facts::Facts;
+use crate::views::facts::{Facts, Known};
 use crate::views::row::row;
 use crate::views::rows::extensions;
 
@@ -87,49 +87,54 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
         }
     }
     for known in facts.relations() {
-        let object = known.relation.oid;
-        if let Some(text) = &known.stored.comment {
+        of_relation(known, &mut comments);
+    }
+    comments
+}
+
+/// Comments on a relation, its columns, indexes, constraints and triggers.
+fn of_relation<'f>(known: Known<'f>, comments: &mut Vec<Comment<'f>>) {
+    let object = known.relation.oid;
+    if let Some(text) = &known.stored.comment {
+        comments.push(Comment {
+            class: CLASS,
+            object,
+            column: 0,
+            text,
+        });
+    }
+    let indexes = known.stored.indexes.iter();
+    let indexes = indexes.map(|index| (CLASS, index.oid, &index.comment));
+    let constraints = known.stored.constraints.iter();
+    let constraints = constraints.map(|constraint| (CONSTRAINT, constraint.oid, &constraint.comment));
+    comments.extend(indexes.chain(constraints).filter_map(|(class, oid, text)| {
+        Some(Comment {
+            class,
+            object: Oid(oid),
+            column: 0,
+            text: text.as_deref()?,
+        })
+    }));
+    for trigger in &known.relation.triggers {
+        if let Some(text) = &trigger.comment {
             comments.push(Comment {
-                class: CLASS,
-                object,
+                class: TRIGGER,
+                object: trigger.oid,
                 column: 0,
                 text,
             });
         }
-        let indexes = known.stored.indexes.iter();
-        let indexes = indexes.map(|index| (CLASS, index.oid, &index.comment));
-        let constraints = known.stored.constraints.iter();
-        let constraints = constraints.map(|constraint| (CONSTRAINT, constraint.oid, &constraint.comment));
-        comments.extend(indexes.chain(constraints).filter_map(|(class, oid, text)| {
-            Some(Comment {
-                class,
-                object: Oid(oid),
-                column: 0,
-                text: text.as_deref()?,
-            })
-        }));
-        for trigger in &known.relation.triggers {
-            if let Some(text) = &trigger.comment {
-                comments.push(Comment {
-                    class: TRIGGER,
-                    object: trigger.oid,
-                    column: 0,
-                    text,
-                });
-            }
-        }
-        for (position, column) in known.stored.columns.iter().enumerate() {
-            if let Some(text) = column.comment.as_ref().filter(|_| !column.dropped) {
-                comments.push(Comment {
-                    class: CLASS,
-                    object,
-                    column: position as i32 + 1,
-                    text,
-                });
-            }
+    }
+    for (position, column) in known.stored.columns.iter().enumerate() {
+        if let Some(text) = column.comment.as_ref().filter(|_| !column.dropped) {
+            comments.push(Comment {
+                class: CLASS,
+                object,
+                column: position as i32 + 1,
+                text,
+            });
         }
     }
-    comments
 }
 
 /// Comments on objects that all databases share.
@@ -176,10 +181,32 @@ pub fn find(facts: &Facts<'_>, object: Oid, class: Option<&str>, column: i32) ->
         c.object == object && c.column == column && class.is_none_or(|class| class == c.class)
     };
 
-    comments(facts)
+    // Clients ask for all of their relations, one by one: looking through all comments, the time would grow with the square
+    // of their number.
+    let candidates = match class {
+        Some(class @ (CLASS | CONSTRAINT | TRIGGER)) => {
+            let mut candidates = Vec::new();
+            if let Some(known) = owner(facts, class, object) {
+                of_relation(known, &mut candidates);
+            }
+            candidates
+        }
+        _ => comments(facts),
+    };
+    candidates
         .iter()
         .find(fits)
         .map(|comment| comment.text.to_string())
+}
+
+/// The relation of this database that an object is, or is a part of.
+fn owner<'f>(facts: &'f Facts<'_>, class: Oid, object: Oid) -> Option<Known<'f>> {
+    if class != CLASS {
+        return facts.relation_with_part(object);
+    }
+    let known = facts.relation(facts.catalog.index_owner(object).unwrap_or(object))?;
+    let schema = facts.catalog.schemas.get(&Oid(known.stored.schema))?;
+    (schema.object.database == facts.database().0).then_some(known)
 }
 
 pub fn find_shared(facts: &Facts<'_>, object: Oid, class: &str) -> Option<String> {
