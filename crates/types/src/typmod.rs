@@ -3,7 +3,7 @@
 use crate::calendar;
 use crate::catalog::{self, ColumnType};
 use crate::datum::{Datum, ELEMENT_COST, Interval, blank_padded, without_blanks};
-use crate::family::time_tz;
+use crate::family::{bits, time_tz};
 use crate::oid;
 use compact_str::CompactString;
 use mote_common::error::state;
@@ -34,6 +34,9 @@ pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<
             Ok(Datum::TimestampTz(calendar::round_to_precision(us, ty.typmod)))
         }
         Datum::Unsigned8(_) if ty.oid == oid::TIMETZ => Ok(time_tz::rounded(&datum, ty.typmod)),
+        Datum::Bytea(_) if matches!(ty.oid, oid::BIT | oid::VARBIT) => {
+            bits::coerce_length(&datum, ty, explicit)
+        }
         Datum::Interval(interval) => Ok(Datum::Interval(Box::new(coerce_interval(*interval, ty.typmod)))),
         Datum::Array(mut array) => {
             let element = ColumnType {

@@ -7,6 +7,7 @@
 use mote_common::error::state;
 use mote_common::work::{self, Bulk};
 use mote_common::{SqlError, SqlResult};
+use mote_types::family::bits;
 use mote_types::family::range::intersection;
 use mote_types::{ColumnType, Datum, Interval, Numeric};
 
@@ -364,6 +365,9 @@ impl Aggregate {
                 *best = self.fold_bits(*best as i64, *value as i64) as i32
             }
             (_, Datum::Int8(best), Datum::Int8(value)) => *best = self.fold_bits(*best, *value),
+            (Aggregate::BitAnd, best, value) => *best = bits::and(best, value)?,
+            (Aggregate::BitOr, best, value) => *best = bits::or(best, value)?,
+            (Aggregate::BitXor, best, value) => *best = bits::xor(best, value)?,
             _ => {}
         }
         Ok(())

@@ -4,6 +4,7 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::family::bits::Bits;
 use mote_types::format::array::DIMENSIONS_MAX;
 use mote_types::{ColumnType, Datum, oid};
 
@@ -36,7 +37,9 @@ impl Binder<'_> {
     fn expression_kind(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
         let location = expr.location;
         match &expr.kind {
-            ExprKind::Constant(constant) => self.constant(constant),
+            ExprKind::Constant(constant) => self
+                .constant(constant)
+                .map_err(|error| error.at(self.position(location))),
             ExprKind::Parameter(number) => self.parameter(*number, location),
             ExprKind::Column(reference) if reference.star => match reference.parts.last() {
                 // Where one value is wanted, `t.*` is the row.
@@ -162,9 +165,8 @@ impl Binder<'_> {
             Constant::Integer(value) => Expr::Constant(Datum::Int4(*value), ColumnType::INT4),
             Constant::Number(digits) => number(digits)?,
             Constant::String(text) => Expr::Constant(Datum::text(&**text), ColumnType::UNKNOWN),
-            Constant::BitString(_) | Constant::HexString(_) => {
-                return Err(mote_common::SqlError::unsupported("type bit"));
-            }
+            Constant::BitString(digits) => bits(&format!("b{digits}"))?,
+            Constant::HexString(digits) => bits(&format!("x{digits}"))?,
         })
     }
 
@@ -537,6 +539,12 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// A literal of bits; its digits are behind the letter of their base.
+fn bits(digits: &str) -> SqlResult<Expr> {
+    let bits = Bits::parse(digits)?;
+    Ok(Expr::Constant(bits.to_datum(), ColumnType::new(oid::BIT)))
 }
 
 /// A literal that the lexer took for too large: integer after all (the sign belongs to it), else bigint or numeric.

@@ -8,6 +8,7 @@ use std::fmt::Write;
 /// SQL names that differ from `pg_type.typname`, all lower case with single blanks.
 const ALIASES: &[(&str, Oid)] = &[
     ("bigint", oid::INT8),
+    ("bit varying", oid::VARBIT),
     ("boolean", oid::BOOL),
     ("char varying", oid::VARCHAR),
     ("character", oid::BPCHAR),
@@ -31,15 +32,7 @@ const ALIASES: &[(&str, Oid)] = &[
 ];
 
 /// PostgreSQL types mote does not have: they answer 0A000, not "does not exist".
-const UNSUPPORTED: &[&str] = &[
-    "bit",
-    "bit varying",
-    "money",
-    "tsquery",
-    "tsvector",
-    "varbit",
-    "xml",
-];
+const UNSUPPORTED: &[&str] = &["money", "tsquery", "tsvector", "xml"];
 
 /// True for a type PostgreSQL has and mote does not.
 pub fn unsupported_type_name(name: &str) -> bool {
@@ -56,6 +49,9 @@ pub fn type_by_name(name: &str) -> Option<Oid> {
     }
     if name == "\"char\"" {
         return Some(oid::CHAR);
+    }
+    if name == "\"bit\"" {
+        return Some(oid::BIT);
     }
     if let Ok(slot) = ALIASES.binary_search_by_key(&name, |alias| alias.0) {
         return Some(ALIASES[slot].1);
@@ -89,6 +85,10 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
             "character".to_owned()
         };
     }
+    // Nor `bit` as `bit(1)`: in quotes it is a name like others.
+    if oid == oid::BIT && typmod == -1 {
+        return "\"bit\"".to_owned();
+    }
     let modifier = typmod_out(oid, typmod);
     match info.sql_name.split_once(' ') {
         // `timestamp(3) without time zone`: the modifier follows the first word.
@@ -109,6 +109,7 @@ pub fn typmod_out(oid: Oid, typmod: i32) -> String {
             None => String::new(),
         },
         oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => format!("({typmod})"),
+        oid::BIT | oid::VARBIT => format!("({typmod})"),
         oid::INTERVAL => interval_typmod_out(typmod),
         _ => String::new(),
     }
@@ -165,6 +166,8 @@ pub fn typmod_from_args(oid: Oid, args: &[i32]) -> SqlResult<i32> {
         oid::TIMESTAMP => precision_typmod("TIMESTAMP", "", args),
         oid::TIMESTAMPTZ => precision_typmod("TIMESTAMP", " WITH TIME ZONE", args),
         oid::INTERVAL => interval_typmod(args),
+        oid::BIT => bit_typmod("bit", args),
+        oid::VARBIT => bit_typmod("varbit", args),
         _ => Err(SqlError::new(
             state::SYNTAX_ERROR,
             format!(
@@ -187,6 +190,18 @@ fn string_typmod(name: &str, args: &[i32]) -> SqlResult<i32> {
             "length for type {name} cannot exceed {LENGTH_MAX}"
         ))),
         [length] => Ok(length + VARHDRSZ),
+        _ => Err(invalid("invalid type modifier")),
+    }
+}
+
+fn bit_typmod(name: &str, args: &[i32]) -> SqlResult<i32> {
+    const LENGTH_MAX: i32 = 8 * 10 * 1024 * 1024;
+    match *args {
+        [length] if length < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
+        [length] if length > LENGTH_MAX => Err(invalid(format!(
+            "length for type {name} cannot exceed {LENGTH_MAX}"
+        ))),
+        [length] => Ok(length),
         _ => Err(invalid("invalid type modifier")),
     }
 }
@@ -299,8 +314,9 @@ pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
         args.clear();
     }
     let typmod = match args.is_empty() {
-        // `char` without a length means `char(1)`; `bpchar` means any length.
+        // `char` without a length means `char(1)`, `bit` means `bit(1)`; `bpchar` means any length.
         true if oid == oid::BPCHAR && bare != "bpchar" => 1 + VARHDRSZ,
+        true if bare == "bit" => 1,
         true => -1,
         false => typmod_from_args(oid, &args)?,
     };

@@ -9,6 +9,7 @@
 //! asks here, so that nothing is called through a pointer for their values.
 //! Leaves out: types that users make (`catalog::user`), types whose text needs a database (`regclass`).
 
+pub mod bits;
 mod mac_address;
 pub mod network;
 pub mod range;
@@ -26,6 +27,7 @@ use mote_common::SqlResult;
 
 /// The families. The order is that in which their rows follow one another in catalogs.
 pub const FAMILIES: &[&TypeFamily] = &[
+    &bits::FAMILY,
     &mac_address::FAMILY,
     &network::FAMILY,
     &range::FAMILY,
@@ -116,12 +118,21 @@ pub fn compares(name: &str) -> bool {
     FAMILIES.iter().any(|family| family.compared.contains(&name))
 }
 
+/// A cast's function, which may take the modifier of the target behind the value.
+struct Conversion {
+    code: PureFunction,
+    takes_modifier: bool,
+}
+
 /// How each pair of types converts: by the function that pg_cast names, or as it is.
-static CONVERSIONS: LazyLock<HashMap<(Oid, Oid), Option<PureFunction>>> = LazyLock::new(|| {
+static CONVERSIONS: LazyLock<HashMap<(Oid, Oid), Option<Conversion>>> = LazyLock::new(|| {
     let casts = FAMILIES.iter().flat_map(|family| family.casts);
     let code = |row: &CastRow| {
-        let named = routines().find(|routine| routine.signature.oid == row.function);
-        named.and_then(|routine| routine.code)
+        let named = routines().find(|routine| routine.signature.oid == row.function)?;
+        Some(Conversion {
+            code: named.code?,
+            takes_modifier: named.signature.arguments.len() > 1,
+        })
     };
     casts.map(|row| ((row.source, row.target), code(row))).collect()
 });
@@ -132,7 +143,8 @@ pub(crate) fn convert(datum: &Datum, from: ColumnType, to: ColumnType) -> Option
         return None;
     }
     Some(match CONVERSIONS.get(&(from.oid, to.oid))? {
-        Some(code) => code(std::slice::from_ref(datum)),
+        Some(cast) if cast.takes_modifier => (cast.code)(&[datum.clone(), Datum::Int4(to.typmod)]),
+        Some(cast) => (cast.code)(std::slice::from_ref(datum)),
         None => Ok(datum.clone()),
     })
 }

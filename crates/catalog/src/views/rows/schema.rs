@@ -199,7 +199,9 @@ const UTF8_BYTES_MAX: i32 = 4;
 
 impl TypeDescription {
     pub fn of(ty: ColumnType, facts: &Facts<'_>) -> TypeDescription {
-        let length = ty.max_length().map(|length| length as i32);
+        let bits = matches!(ty.oid, oid::BIT | oid::VARBIT).then_some(ty.typmod);
+        let bits = bits.filter(|length| *length > 0);
+        let length = ty.max_length().map(|length| length as i32).or(bits);
         let is_string = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
         let (precision, radix, scale) = match ty.oid {
             oid::NUMERIC => {
@@ -251,13 +253,10 @@ fn names_of(ty: ColumnType, facts: &Facts<'_>) -> (String, String) {
     })
 }
 
-/// `bpchar` is `character` here, whatever its length.
+/// As if nobody had asked for a length: where one is missing, `character` and `bit` have other names.
 fn bare_name(ty: Oid) -> String {
-    if ty == oid::BPCHAR {
-        "character".into()
-    } else {
-        format_type(ty, -1)
-    }
+    const NOT_ASKED_FOR: i32 = -2;
+    format_type(ty, NOT_ASKED_FOR)
 }
 
 fn datetime_precision(ty: ColumnType) -> Option<i32> {
