@@ -369,7 +369,7 @@ fn posix_offset(text: &str) -> Option<i32> {
         seconds += value * unit;
         unit /= 60;
     }
-    (seconds <= 167 * 3600).then_some(sign * seconds)
+    (seconds < 168 * 3600).then_some(sign * seconds)
 }
 
 fn offset_text(east_s: i32, plus: char, minus: char) -> String {

@@ -1,7 +1,8 @@
-//! Rounding, powers, logarithms, trigonometry.
+//! Rounding, powers, logarithms, trigonometry, points.
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::geometry::{self, Point, Shape};
 use mote_types::{Datum, Numeric};
 
 use super::arithmetic::{float_overflow, float_underflow};
@@ -46,6 +47,10 @@ pub fn body(name: &str) -> Option<Body> {
             -1.0
         } else {
             0.0
+        }),
+        "construct_point" => Body::Pure(|a| {
+            let (x, y) = (float8(&a[0]), float8(&a[1]));
+            Ok(Datum::from(geometry::canonical(&Shape::Point(Point { x, y }))))
         }),
         "dsqrt" => Body::Pure(|a| square_root(float8(&a[0]))),
         "dcbrt" => float!(|x| x.cbrt()),

@@ -35,7 +35,7 @@ pub fn cast_context(source: Oid, target: Oid) -> Option<CastUse> {
         return Some(Implicit);
     }
     // Whatever has a text form goes to strings by assignment, and from strings when asked.
-    if category_of(target) == category::STRING && source != VOID {
+    if category_of(target) == category::STRING {
         return Some(Assignment);
     }
     if target == RECORD || target == VOID || source == VOID {

@@ -44,6 +44,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1376, "factorial", "numeric_fac", &[INT8], NUMERIC),
     function(1394, "abs", "float4abs", &[FLOAT4], FLOAT4),
     function(1395, "abs", "float8abs", &[FLOAT8], FLOAT8),
+    function(1440, "point", "construct_point", &[FLOAT8, FLOAT8], POINT),
     function(1481, "log10", "log10", &[NUMERIC], NUMERIC),
     function(1598, "random", "drandom", &[], FLOAT8).volatile(),
     function(1599, "setseed", "setseed", &[FLOAT8], VOID).volatile(),

@@ -80,3 +80,5 @@ create function flip(varbit) returns varbit language plpgsql as $$ declare v var
 select flip(b'0110'), flip('01');
 drop function flip;
 drop table bits, keys, defaults;
+-- beside it: points from numbers, and what a function without a result makes of text
+select point(1, 2.5), point(-0.0, 'infinity'), pg_sleep(0)::varchar || 'x', pg_sleep(0)::text = '';
