@@ -20,6 +20,7 @@ use crate::exported_snapshots::ExportedSnapshots;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
+use crate::upkeep::Upkeep;
 use mote_sql::access::privilege;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
@@ -86,6 +87,7 @@ pub struct Database {
     exported_snapshots: ExportedSnapshots,
     notifications: Notifications,
     cluster: Cluster,
+    upkeep: Upkeep,
     hba: RuleBook,
     server_settings: Arc<ServerSettings>,
     reload: Reload,
@@ -167,6 +169,7 @@ impl Database {
             exported_snapshots: ExportedSnapshots::default(),
             notifications: Notifications::default(),
             cluster: Cluster::default(),
+            upkeep: Upkeep::default(),
             hba: RuleBook::default(),
             server_settings: Arc::new(server_settings),
             reload: Reload {
@@ -206,6 +209,10 @@ impl Database {
     #[inline]
     pub fn sessions(&self) -> &SessionDirectory {
         &self.sessions
+    }
+
+    pub fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
     }
 
     pub fn exported_snapshots(&self) -> &ExportedSnapshots {

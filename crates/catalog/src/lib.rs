@@ -40,5 +40,6 @@ pub mod settings;
 pub mod signals;
 pub mod system_schemas;
 pub mod tag;
+pub mod upkeep;
 pub mod views;
 pub mod write_error;

@@ -79,8 +79,8 @@ pub fn denied(kind: &str, name: &str) -> SqlError {
 
 /// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
 pub fn has_privileges(session: &SessionCatalog, relation: &Relation, role: Oid, wanted: u32) -> bool {
-    // The bytes of all large objects, whoever may read those.
-    if relation.oid == PG_LARGEOBJECT && !is_superuser(session, role) {
+    // The bytes of all large objects, and values of all tables, whoever may read those.
+    if matches!(relation.oid, PG_LARGEOBJECT | PG_STATISTIC) && !is_superuser(session, role) {
         return false;
     }
     // Other built-in relations may be read by everybody.
@@ -175,6 +175,7 @@ pub fn require_temporary(session: &SessionCatalog) -> SqlResult<()> {
 }
 
 const PG_LARGEOBJECT: Oid = Oid(2613);
+const PG_STATISTIC: Oid = Oid(2619);
 
 /// The schema that every database begins with.
 pub const PUBLIC_SCHEMA: &str = "public";

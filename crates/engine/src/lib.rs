@@ -60,5 +60,5 @@ pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,
     GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, PrepareError, PrepareFailure, PreparedInfo,
     PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement,
-    TableScan, TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
+    TableSample, TableScan, TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
 };

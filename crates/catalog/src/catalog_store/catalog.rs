@@ -20,6 +20,7 @@ use super::index_texts::Evaluation;
 use super::maps::{Map, Names, Pairs, seconds};
 use super::object::Object;
 use super::routine::describe_routine;
+use super::statistics::{StatisticsEntry, analyzed_table, statistics_oid};
 use super::stored::{
     StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject,
     StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
@@ -70,6 +71,8 @@ pub struct Catalog {
     relations: Map<Oid, Arc<RelationEntry>>,
     routines: Map<Oid, Arc<RoutineEntry>>,
     types: Map<Oid, Arc<TypeEntry>>,
+    /// By their own OIDs, which follow from their tables'.
+    statistics: Map<Oid, Arc<StatisticsEntry>>,
     /// Of databases and of roles, each in a name space of its own: INVALID.
     database_names: Names,
     role_names: Names,
@@ -105,6 +108,7 @@ impl Catalog {
             relations: Map::default(),
             routines: Map::default(),
             types: Map::default(),
+            statistics: Map::default(),
             database_names: Names::default(),
             role_names: Names::default(),
             schema_names: Names::default(),
@@ -175,6 +179,11 @@ impl Catalog {
 
     pub fn user_type_named(&self, schema: Oid, name: &str) -> Option<&Arc<TypeEntry>> {
         self.types.get(&self.type_names.get(schema, name)?)
+    }
+
+    /// What ANALYZE found out about a table.
+    pub fn statistics_of(&self, table: Oid) -> Option<&Arc<StatisticsEntry>> {
+        self.statistics.get(&statistics_oid(table))
     }
 
     pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Arc<Entry<StoredSchema>>> {
@@ -265,6 +274,11 @@ impl Catalog {
             .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.extensions.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.default_acls.get(&oid).map(|entry| of(entry)))
+            .or_else(|| {
+                self.statistics
+                    .get(&oid)
+                    .map(|entry| (&entry.stored as &dyn Object, entry.row))
+            })
             .or_else(|| self.settings_of_all().filter(|_| oid == CLUSTER_SETTINGS).map(of))
     }
 
@@ -337,6 +351,10 @@ impl Catalog {
             StoredObject::Relation(stored) => self.put_relation(stored, row),
             StoredObject::Routine(stored) => self.put_routine(stored, row),
             StoredObject::Type(stored) => self.put_type(stored, row),
+            StoredObject::Statistics(stored) => {
+                self.statistics
+                    .insert(oid, Arc::new(StatisticsEntry::new(stored, row)));
+            }
         }
         Ok(())
     }
@@ -406,6 +424,7 @@ impl Catalog {
         self.relations.remove(&oid);
         self.routines.remove(&oid);
         self.types.remove(&oid);
+        self.statistics.remove(&oid);
     }
 
     /// Takes back what was derived from an object's stored form; the entry stays.
@@ -462,9 +481,11 @@ impl Catalog {
         }
     }
 
-    /// Relations whose description depends on `oid`: itself, its parents, and both ends of its foreign keys.
+    /// Relations whose description depends on `oid`: itself, its parents, both ends of its foreign keys, the table that
+    /// was analyzed.
     pub fn touched_by(&self, oid: Oid) -> Vec<Oid> {
         let mut touched = vec![oid];
+        touched.extend(analyzed_table(oid));
         if let Some(own) = self.relations.get(&oid) {
             touched.extend(own.stored.parents.iter().map(|parent| Oid(*parent)));
             if own.stored.partitioning.is_some() {
@@ -570,6 +591,12 @@ impl Catalog {
         relation.children = self.children_of(oid);
         relation.referenced_by = self.references_to(oid);
         super::partitions::describe(self, &stored, &mut relation)?;
+        if let Some(known) = self.statistics_of(oid) {
+            relation.statistics = Some(Arc::new(known.of_columns(&stored.columns, false)));
+            if !known.stored.inherited.is_empty() {
+                relation.inherited_statistics = Some(Arc::new(known.of_columns(&stored.columns, true)));
+            }
+        }
         let plain = relation.clone();
         for index in &stored.indexes {
             relation

@@ -70,6 +70,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
                 owned_sequence: c.owned_sequence.map(Oid),
                 comment: c.comment.clone(),
                 inheritance: describe_inheritance(c.inheritance),
+                statistics_target: c.statistics_target,
             })
             .collect(),
         indexes: Vec::new(),
@@ -99,6 +100,8 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
         view_query: stored.view_query.clone(),
         populated: stored.populated,
         rows: RowCount::new(UNKNOWN_ROWS),
+        statistics: None,
+        inherited_statistics: None,
         temporary: stored.temporary,
         acl: stored.acl.iter().map(Into::into).collect(),
         comment: stored.comment.clone(),

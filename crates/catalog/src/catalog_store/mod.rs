@@ -29,6 +29,7 @@ mod session;
 pub mod rows;
 mod revision;
 mod store;
+pub mod statistics;
 mod temporary;
 pub use temporary::NO_ROW;
 pub mod transition;

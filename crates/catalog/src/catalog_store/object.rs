@@ -60,6 +60,7 @@ impl StoredObject {
             StoredObject::Extension(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
+            StoredObject::Statistics(object) => object,
         }
     }
 
@@ -74,6 +75,7 @@ impl StoredObject {
             StoredObject::Extension(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
+            StoredObject::Statistics(object) => object,
         }
     }
 }

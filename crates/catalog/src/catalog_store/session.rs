@@ -22,6 +22,7 @@ use mote_types::catalog::user::{Entered, UserType, without};
 use super::catalog::{Catalog, RelationEntry};
 use super::describe::UNKNOWN_ROWS;
 use super::identity::Identity;
+use super::statistics::analyzed_table;
 use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
@@ -299,8 +300,10 @@ impl SessionCatalog {
         let current = self.verified()?;
         let temporary = match &put {
             Some((StoredObject::Relation(relation), _)) => relation.temporary,
-            Some(_) => false,
-            None => current.relation(oid).is_some_and(|entry| entry.stored.temporary),
+            _ => {
+                let relation = current.relation(analyzed_table(oid).unwrap_or(oid));
+                relation.is_some_and(|entry| entry.stored.temporary)
+            }
         };
         let mut catalog = (*current).clone();
         let change = Change {
@@ -397,10 +400,9 @@ impl SessionCatalog {
             false => self.publish_changes(&permanent, overlay.catalog.into_inner().0, transaction)?,
         };
         if !temporary.is_empty() {
-            let changes = temporary.into_iter().map(|change| match change.put {
-                Some((StoredObject::Relation(relation), _)) => (change.oid, Some(relation)),
-                _ => (change.oid, None),
-            });
+            let changes = temporary
+                .into_iter()
+                .map(|change| (change.oid, change.put.map(|(object, _)| object)));
             self.temporary.commit(changes, &self.store);
             self.forget_cached();
             self.follow_types();

@@ -18,6 +18,7 @@ use super::default_acl::StoredDefaultAcl;
 use super::index_texts::BoundIndex;
 use super::membership::StoredMembership;
 use super::revision::Revision;
+use super::statistics::StoredStatistics;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StoredObject {
@@ -30,6 +31,7 @@ pub enum StoredObject {
     Extension(StoredExtension),
     DefaultAcl(StoredDefaultAcl),
     ClusterSettings(StoredClusterSettings),
+    Statistics(StoredStatistics),
 }
 
 impl StoredObject {
@@ -365,6 +367,9 @@ pub struct StoredColumn {
     pub comment: Option<String>,
     #[serde(default)]
     pub inheritance: StoredInheritance,
+    /// SET STATISTICS; None: as default_statistics_target says.
+    #[serde(default)]
+    pub statistics_target: Option<i32>,
 }
 
 /// Where a column or a constraint comes from: `attislocal` and `attinhcount`, `conislocal` and `coninhcount`.

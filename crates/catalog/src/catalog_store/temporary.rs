@@ -14,6 +14,7 @@ use mote_engine::{Engine, SequenceId};
 
 use super::catalog::Catalog;
 use super::revision::Revision;
+use super::statistics::StoredStatistics;
 use super::store::CatalogStore;
 use super::stored::{StoredObject, StoredRelation, StoredSchema};
 
@@ -28,6 +29,8 @@ pub(super) struct Temporary {
     schema: Option<StoredSchema>,
     /// Committed ones, with the version that plans compare.
     relations: Vec<(StoredRelation, u64)>,
+    /// Of these relations.
+    statistics: Vec<StoredStatistics>,
     stamp: u64,
 }
 
@@ -63,19 +66,40 @@ impl Temporary {
     /// What a transaction changed, in order; None: dropped.
     pub fn commit(
         &mut self,
-        changes: impl Iterator<Item = (Oid, Option<StoredRelation>)>,
+        changes: impl Iterator<Item = (Oid, Option<StoredObject>)>,
         store: &CatalogStore,
     ) {
         for (oid, put) in changes {
+            if let Some(StoredObject::Statistics(statistics)) = put {
+                self.put_statistics(statistics, store);
+                continue;
+            }
             let at = self.relations.iter().position(|(known, _)| known.oid == oid.0);
+            let put = match put {
+                Some(StoredObject::Relation(relation)) => Some(relation),
+                _ => None,
+            };
             match (at, put) {
                 (Some(at), Some(relation)) => self.relations[at] = (relation, store.next_version()),
                 (None, Some(relation)) => self.relations.push((relation, store.next_version())),
-                (Some(at), None) => _ = self.relations.remove(at),
+                (Some(at), None) => {
+                    self.relations.remove(at);
+                    self.statistics.retain(|known| known.table != oid.0);
+                }
                 (None, None) => {}
             }
         }
         self.renew_stamp();
+    }
+
+    fn put_statistics(&mut self, statistics: StoredStatistics, store: &CatalogStore) {
+        let mut relations = self.relations.iter_mut();
+        let Some((_, version)) = relations.find(|(known, _)| known.oid == statistics.table) else {
+            return;
+        };
+        *version = store.next_version();
+        self.statistics.retain(|known| known.table != statistics.table);
+        self.statistics.push(statistics);
     }
 
     fn renew_stamp(&mut self) {
@@ -106,6 +130,9 @@ impl Temporary {
         for (relation, _) in &self.relations {
             put(&mut catalog, StoredObject::Relation(relation.clone()));
         }
+        for statistics in &self.statistics {
+            put(&mut catalog, StoredObject::Statistics(statistics.clone()));
+        }
         for (relation, version) in &self.relations {
             let rows = |id| engine.table(id).map(|table| table.row_count_estimate() as f64);
             catalog
@@ -125,6 +152,7 @@ impl Temporary {
                 engine.drop_temporary_sequence(SequenceId(sequence.id));
             }
         }
+        self.statistics.clear();
         self.renew_stamp();
     }
 }

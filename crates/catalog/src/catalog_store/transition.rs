@@ -64,6 +64,8 @@ impl TransitionNames {
             partition_levels: Vec::new(),
             partition_bound: None,
             rows: RowCount::new(rows.len() as f64),
+            statistics: None,
+            inherited_statistics: None,
             ..relation.clone()
         };
         Ok(TransitionTable {

@@ -125,13 +125,6 @@ pub(super) const ADVICE: &[Setting] = &[
         NO_LOGGING,
     ),
     user(
-        "default_statistics_target",
-        Kind::Integer(1, 10000, ""),
-        "100",
-        OTHER_PLANNER_OPTIONS,
-        NO_STATISTICS,
-    ),
-    user(
         "effective_cache_size",
         Kind::Integer(1, MOST, "8kB"),
         "4GB",

@@ -302,6 +302,13 @@ const OBEYED: &[Setting] = &[
         "There is one tablespace.",
     ),
     user(
+        "default_statistics_target",
+        Kind::Integer(1, 10000, ""),
+        "100",
+        "Query Tuning / Other Planner Options",
+        "How many common values and parts of a histogram ANALYZE keeps of a column that has no target of its own.",
+    ),
+    user(
         "default_toast_compression",
         Kind::Enum(&["pglz", "lz4"]),
         "pglz",

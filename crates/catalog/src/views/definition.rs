@@ -92,6 +92,8 @@ impl Definition {
             view_query: None,
             populated: true,
             rows: RowCount::new(100.0),
+            statistics: None,
+            inherited_statistics: None,
             temporary: false,
             acl: Vec::new(),
             comment: None,
@@ -119,6 +121,7 @@ fn column(text: &str) -> Column {
         owned_sequence: None,
         comment: None,
         inheritance: Inheritance::LOCAL,
+        statistics_target: None,
     }
 }
 
@@ -130,8 +133,8 @@ pub(super) fn column_type(name: &str) -> ColumnType {
         "character_data" => ColumnType::new(oid::VARCHAR),
         "yes_or_no" => ColumnType::varchar(3),
         "time_stamp" => ColumnType::with_typmod(oid::TIMESTAMPTZ, 2),
+        "anyarray" => ColumnType::new(oid::ANYARRAY),
         // Types without values here.
-        "anyarray" => ColumnType::TEXT,
         "pg_ndistinct" | "pg_dependencies" | "pg_mcv_list" => ColumnType::BYTEA,
         "_pg_statistic" => ColumnType::new(oid::TEXT_ARRAY),
         "char" => ColumnType::new(oid::CHAR),

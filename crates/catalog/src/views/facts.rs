@@ -17,6 +17,7 @@ use crate::directory::SessionDirectory;
 use crate::hba::{RuleBook, Rules};
 use crate::settings::{ServerSettings, Settings};
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::upkeep::Upkeep;
 
 /// The session that reads.
 #[derive(Clone, Copy)]
@@ -35,6 +36,7 @@ pub struct Source<'a> {
     pub transaction: &'a Transaction,
     pub engine: &'a Engine,
     pub directory: &'a SessionDirectory,
+    pub upkeep: &'a Upkeep,
     pub cluster: &'a Cluster,
     pub hba: &'a RuleBook,
     pub server_settings: &'a ServerSettings,
@@ -54,6 +56,8 @@ pub struct Facts<'a> {
     pub sessions: Vec<(u32, Arc<Activity>)>,
     /// What they and those before them have done; `None` where nobody asks for it.
     pub directory: Option<&'a SessionDirectory>,
+    /// What was done for tables; `None` where nobody asks for it.
+    pub upkeep: Option<&'a Upkeep>,
 }
 
 /// A relation of a user.
@@ -81,6 +85,7 @@ impl<'a> Facts<'a> {
             server_settings: None,
             sessions: Vec::new(),
             directory: None,
+            upkeep: None,
         }
     }
 

@@ -71,6 +71,7 @@ impl Tables {
                 let facts = Facts {
                     sessions: source.directory.list(),
                     directory: Some(source.directory),
+                    upkeep: Some(source.upkeep),
                     cluster: Some(source.cluster),
                     hba: source.hba.read_last(),
                     server_settings: Some(source.server_settings),

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`, `domains`,
 //! `functions` (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
-//! `activity` (statistics and locks), `access` (who may connect, and how), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
+//! `activity` (statistics and locks), `statistics` (of columns), `access` (who may connect, and how), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
 //!
 //! Promise: a row has exactly its relation's columns, in order; `tests` checks variants and NOT NULL for every row.
 
@@ -27,5 +27,6 @@ pub mod schema;
 pub mod schema_columns;
 pub mod schema_constraints;
 pub mod settings;
+pub mod statistics;
 pub mod triggers;
 pub mod types;

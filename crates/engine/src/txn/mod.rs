@@ -56,7 +56,7 @@ pub use prepared::{
 };
 pub(crate) use prepared::{InsertedRows, PreparedTransactions};
 pub use savepoint::SavepointId;
-pub use scan::TableScan;
+pub use scan::{TableSample, TableScan};
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use tracking::TrackingPause;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, SuspendedStatement, Transaction};

@@ -4,6 +4,7 @@ use crate::epoch;
 use crate::table::ColumnSet;
 use crate::table::store::{Table, row_of_ordinal};
 use crate::txn::{RowVersion, Snapshot, Transaction};
+use mote_common::RowId;
 
 /// A place in a table. Holds nothing between calls and survives suspension.
 #[derive(Clone, Debug)]
@@ -76,5 +77,56 @@ impl TableScan {
             }
         }
         true
+    }
+}
+
+/// Places of a table in row-id order, one drawn from each of so many equal parts: a sample that is spread over the whole
+/// table, without a list of what was drawn. The same seed draws the same places.
+pub struct TableSample {
+    drawn: u64,
+    places: u64,
+    end: u64,
+    random: u64,
+}
+
+impl Table {
+    /// Places that rows may have.
+    pub fn places(&self) -> u64 {
+        self.ordinals_end()
+    }
+
+    /// Places to look at for about `rows` rows; all places if there are not that many rows.
+    pub fn sample(&self, rows: u64, seed: u64) -> TableSample {
+        let end = self.ordinals_end();
+        let live = self.row_count_estimate().max(1);
+        let places = match rows < live {
+            true => (u128::from(rows) * u128::from(end) / u128::from(live)) as u64,
+            false => end,
+        };
+        TableSample {
+            drawn: 0,
+            places: places.min(end),
+            end,
+            // Never zero, from which the generator does not come back.
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+}
+
+impl Iterator for TableSample {
+    type Item = RowId;
+
+    fn next(&mut self) -> Option<RowId> {
+        if self.drawn == self.places {
+            return None;
+        }
+        let edge = |part: u64| (u128::from(part) * u128::from(self.end) / u128::from(self.places)) as u64;
+        let (from, to) = (edge(self.drawn), edge(self.drawn + 1));
+        self.drawn += 1;
+        // Marsaglia's xorshift64.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        Some(row_of_ordinal(from + self.random % (to - from)))
     }
 }

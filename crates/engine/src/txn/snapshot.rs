@@ -172,6 +172,14 @@ impl<'s> RowVersion<'s> {
         self.header().layout()
     }
 
+    /// Was it committed behind `ts`, or not at all yet?
+    pub fn is_newer_than(&self, ts: Lsn) -> bool {
+        self.header()
+            .stamp()
+            .timestamp()
+            .is_none_or(|committed| committed > ts)
+    }
+
     /// Changes with every committed version, stays the same across commit: xmin for clients.
     pub fn revision(&self) -> u16 {
         self.header().revision()

@@ -18,8 +18,8 @@ use mote_types::catalog::user::composite_oid;
 use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
 
 use super::{
-    composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger,
-    view, view_follow,
+    analyze, composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence,
+    trigger, view, view_follow,
 };
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
@@ -258,6 +258,7 @@ fn forget(column: &mut StoredColumn, position: u16) {
         owned_sequence: None,
         comment: None,
         inheritance: StoredInheritance::default(),
+        statistics_target: None,
     };
 }
 
@@ -397,6 +398,7 @@ pub(super) fn set_type(
     }
     refuse_type_dependents(position as u16, table, context)?;
     let conversion = conversion(name, using, ty, table, context)?;
+    analyze::forget_column(Oid(table.oid), position as u16, context)?;
     let old = table.clone();
     let column = &mut table.columns[position];
     if column.identity_always.is_some() {

@@ -9,8 +9,8 @@ use mote_grammar::ast::{
 use mote_types::ColumnType;
 
 use super::{
-    alter_children, alter_column, attach_partition, cluster, composite_type, constraint, create_table, drop,
-    in_use, materialized_view, partition_index, rename, row_checks, schema, view,
+    alter_children, alter_column, analyze, attach_partition, cluster, composite_type, constraint,
+    create_table, drop, in_use, materialized_view, partition_index, rename, row_checks, schema, view,
 };
 use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -322,8 +322,9 @@ pub(super) fn run_command(
             }
             Ok(())
         }
-        // Statistics targets are a hint for ANALYZE, which has nothing to do here.
-        AlterTableCommand::SetStatistics { column, .. } => alter_column::existing(table, column).map(|_| ()),
+        AlterTableCommand::SetStatistics { column, target } => {
+            analyze::set_target(table, column, *target, context)
+        }
         AlterTableCommand::ClusterOn(index) => cluster::alter(table, Some(index)),
         AlterTableCommand::SetWithoutCluster => cluster::alter(table, None),
         AlterTableCommand::Unsupported(name) => Err(SqlError::unsupported(name)),

@@ -59,6 +59,7 @@ fn inherited_column(column: &StoredColumn) -> StoredColumn {
         owned_sequence: None,
         comment: None,
         inheritance: StoredInheritance::from_parents(1),
+        statistics_target: None,
         ..column.clone()
     }
 }

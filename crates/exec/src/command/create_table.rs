@@ -318,6 +318,7 @@ pub(super) fn define_column(
         owned_sequence: None,
         comment: None,
         inheritance: StoredInheritance::default(),
+        statistics_target: None,
     };
     if serial.is_some() {
         if column

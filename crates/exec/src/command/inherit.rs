@@ -143,6 +143,7 @@ pub(super) fn copied(column: &StoredColumn) -> StoredColumn {
         owned_sequence: None,
         comment: None,
         inheritance: StoredInheritance::from_parents(1),
+        statistics_target: None,
         ..column.clone()
     }
 }

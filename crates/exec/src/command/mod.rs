@@ -9,6 +9,7 @@
 
 mod acl;
 mod alter_children;
+mod analyze;
 mod alter_column;
 mod alter_system;
 mod alter_table;

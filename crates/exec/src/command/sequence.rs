@@ -295,6 +295,7 @@ fn make(
         owned_sequence: None,
         comment: None,
         inheritance: StoredInheritance::default(),
+        statistics_target: None,
     };
     let columns = vec![
         column("last_value", oid::INT8),

@@ -1,12 +1,13 @@
-//! VACUUM and ANALYZE: there is nothing to vacuum (writers prune) and nothing to analyze (the engine counts). What they
-//! promise to others they keep: who may run them, the locks they take, what they skip and say about it.
+//! VACUUM and ANALYZE: who may run them, the locks they take, what they skip and say about it.
+//!
+//! There is nothing to vacuum: writers prune. What ANALYZE finds out: `analyze`.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable};
 
-use super::{privileges, refuse_block, schema, unrecognized_option};
+use super::{analyze, privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_executor::context::StatementContext;
@@ -256,15 +257,24 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
         schema::warning(state::WARNING, message, context);
         return Ok(());
     }
-    if options.analyze {
-        // A sample of the parent is one of its tables too: these are waited for, whatever is to be skipped.
-        for oid in schema::partitions_of(target.oid, context) {
-            if let Some(partition) = context.session.catalog.entry(oid) {
-                schema::lock_entry(&partition, TableLockMode::AccessShare, context)?;
-            }
+    let now_us = context.database.now_us();
+    if options.vacuum && entry.stored.partitioning.is_none() {
+        context.database.upkeep().vacuumed(target.oid, now_us);
+    }
+    if !options.analyze {
+        return Ok(());
+    }
+    // A sample of the parent is one of its tables too: these are waited for, whatever is to be skipped.
+    for oid in context.session.catalog.current().descendants_of(target.oid) {
+        if let Some(below) = context.session.catalog.entry(oid) {
+            schema::lock_entry(&below, TableLockMode::AccessShare, context)?;
         }
     }
-    check_columns(target, &entry)
+    check_columns(target, &entry)?;
+    analyze::run(&entry, &target.columns, context)?;
+    let by_itself = context.session.is_unattended;
+    context.database.upkeep().analyzed(target.oid, by_itself, now_us);
+    Ok(())
 }
 
 fn check_columns(target: &Target, entry: &RelationEntry) -> SqlResult<()> {

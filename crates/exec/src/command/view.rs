@@ -276,6 +276,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
             owned_sequence: None,
             comment: None,
             inheritance: StoredInheritance::default(),
+            statistics_target: None,
         });
     }
     Ok(columns)

@@ -206,6 +206,7 @@ impl Session {
                 trigger_depth: 0,
                 deferred: None,
                 instance: database.instance(),
+                is_unattended: false,
                 notifications: SessionNotifications::default(),
                 large_objects: LargeObjectDescriptors::default(),
                 in_use: InUse::default(),

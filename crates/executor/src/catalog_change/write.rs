@@ -13,6 +13,7 @@ use super::object_locks::lock_type;
 use crate::context::StatementContext;
 use mote_catalog::catalog_store::NO_ROW;
 use mote_catalog::catalog_store::rows::{catalog_table, insert};
+use mote_catalog::catalog_store::statistics::statistics_oid;
 use mote_catalog::catalog_store::stored::StoredObject;
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
@@ -20,7 +21,7 @@ pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlR
     let oid = object.oid();
     let depth = context.session.savepoint_depth;
     hold_types(&object, context)?;
-    if matches!(&object, StoredObject::Relation(relation) if relation.temporary) {
+    if is_temporary(&object, context) {
         return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
     }
     refuse_temporary_schema(oid, context)?;
@@ -103,12 +104,27 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
     Ok(())
 }
 
-/// Deletes an object.
+/// Of the session alone: no row holds it.
+fn is_temporary(object: &StoredObject, context: &StatementContext<'_>) -> bool {
+    match object {
+        StoredObject::Relation(relation) => relation.temporary,
+        StoredObject::Statistics(statistics) => {
+            let table = context.session.catalog.entry(Oid(statistics.table));
+            table.is_some_and(|table| table.stored.temporary)
+        }
+        _ => false,
+    }
+}
+
+/// Deletes an object, and what is known of its columns if it is a table.
 pub fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let depth = context.session.savepoint_depth;
     let entry = context.session.catalog.entry(oid);
-    if entry.is_some_and(|entry| entry.stored.temporary) {
+    if entry.as_ref().is_some_and(|entry| entry.stored.temporary) {
         return context.session.catalog.record(oid, None, depth);
+    }
+    if entry.is_some() && context.session.catalog.current().statistics_of(oid).is_some() {
+        remove(statistics_oid(oid), context)?;
     }
     refuse_temporary_schema(oid, context)?;
     let table = catalog_table(context.database.engine())?;
@@ -259,6 +275,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         | StoredObject::Extension(_)
         | StoredObject::DefaultAcl(_)
         | StoredObject::ClusterSettings(_)
+        | StoredObject::Statistics(_)
         | StoredObject::Schema(_)
         | StoredObject::Role(_) => {}
     }

@@ -131,6 +131,8 @@ pub struct SessionState {
     pub in_use: InUse,
     /// Which of the databases in this process: part of the key of cached plans.
     pub instance: u64,
+    /// The server's own: what it does for tables was nobody's command.
+    pub is_unattended: bool,
 }
 
 impl SessionState {

@@ -79,6 +79,7 @@ fn make_rows(
         transaction: context.transaction,
         engine: context.database.engine(),
         directory: context.database.sessions(),
+        upkeep: context.database.upkeep(),
         cluster: context.database.cluster(),
         hba: context.database.hba(),
         server_settings: context.database.server_settings(),

@@ -169,6 +169,8 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
         view_query: None,
         populated: true,
         rows: RowCount::new(rows),
+        statistics: None,
+        inherited_statistics: None,
         temporary: false,
         acl: Vec::new(),
         comment: None,
@@ -210,6 +212,7 @@ fn column(text: &str) -> Column {
         owned_sequence: None,
         comment: None,
         inheritance: Inheritance::LOCAL,
+        statistics_target: None,
     }
 }
 

@@ -76,8 +76,8 @@ pub use updatable_view::updatable_columns;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
 use scope::Level;
-pub use select::implied_name;
 pub use select::{conjuncts, items_of};
+pub use select::{implied_name, is_ordered};
 
 /// What shapes a plan besides the statement, its parameter types and the catalog.
 #[derive(Clone, Copy, Default)]
@@ -298,6 +298,7 @@ impl<'a> Binder<'a> {
         let expansion = Expansion::of(relation, catalog, &mut |table| self.access(table, lock, 0))?;
         // What the parent's item is guessed to hold is what all of them hold.
         let mut seen = Relation::clone(relation);
+        seen.statistics = relation.inherited_statistics.clone();
         let members = expansion.members.iter();
         seen.rows = RowCount::new(
             members

@@ -8,7 +8,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::relabelled;
 use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_row;
-use mote_types::oid;
+use mote_types::{ColumnType, oid};
 
 use super::query::{
     BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
@@ -31,6 +31,19 @@ pub(super) struct Tail<'q> {
     pub limit: Option<&'q ast::Limit>,
     pub offset: Option<&'q ast::Expr>,
     pub locking: &'q [ast::Locking],
+}
+
+/// Values of the type have an order: ORDER BY takes them.
+pub fn is_ordered(ty: ColumnType) -> bool {
+    ty.is_array()
+        || is_row(ty.oid)
+        || ty.oid == oid::VARCHAR
+        || mote_types::catalog::is_reg_type(ty.oid)
+        || mote_types::catalog::user::is_enum(ty.oid)
+        || is_range(ty.oid)
+        || is_multirange(ty.oid)
+        || exact_operator("<", ty.oid, ty.oid).is_some()
+        || relabelled(ty.oid).any(|other| exact_operator("<", other, other).is_some())
 }
 
 impl Binder<'_> {
@@ -288,16 +301,7 @@ impl Binder<'_> {
 
     fn check_ordering(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
         let ty = expr.ty();
-        let ordered = ty.is_array()
-            || is_row(ty.oid)
-            || ty.oid == oid::VARCHAR
-            || mote_types::catalog::is_reg_type(ty.oid)
-            || mote_types::catalog::user::is_enum(ty.oid)
-            || is_range(ty.oid)
-            || is_multirange(ty.oid)
-            || exact_operator("<", ty.oid, ty.oid).is_some()
-            || relabelled(ty.oid).any(|other| exact_operator("<", other, other).is_some());
-        if ordered {
+        if is_ordered(ty) {
             return Ok(());
         }
         let name = type_label(ty.oid);

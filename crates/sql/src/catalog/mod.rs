@@ -20,12 +20,14 @@ pub mod trigger;
 pub mod partition;
 mod partition_hash;
 pub mod partition_match;
+pub mod statistics;
 
 use crate::access::AclItem;
 use crate::expr::Expr;
 use crate::routine;
 use index_method::IndexMethod;
 use partition::{PartitionBound, PartitionLevel, PartitionScheme};
+use statistics::TableStatistics;
 
 /// What kind of relation a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +97,10 @@ pub struct Relation {
     pub triggers: Vec<Arc<trigger::Trigger>>,
     /// When foreign keys are looked after, at this end of them: PostgreSQL has triggers for it.
     pub foreign_key_firing: trigger::TriggerFiring,
-    /// The planner's only statistic.
     pub rows: RowCount,
+    /// Of the values in its own rows, and in those of the tables below as well; None: nobody has looked.
+    pub statistics: Option<Arc<TableStatistics>>,
+    pub inherited_statistics: Option<Arc<TableStatistics>>,
     pub temporary: bool,
     pub acl: Vec<AclItem>,
     pub comment: Option<String>,
@@ -214,6 +218,8 @@ pub struct Column {
     pub owned_sequence: Option<Oid>,
     pub comment: Option<String>,
     pub inheritance: Inheritance,
+    /// How much ANALYZE is to find out; None: as default_statistics_target says.
+    pub statistics_target: Option<i32>,
 }
 
 /// Where a column or a constraint comes from.
@@ -289,6 +295,8 @@ impl Relation {
             triggers: Vec::new(),
             foreign_key_firing: trigger::TriggerFiring::Origin,
             rows: RowCount::new(0.0),
+            statistics: None,
+            inherited_statistics: None,
             temporary: false,
             acl: Vec::new(),
             comment: None,
@@ -319,6 +327,7 @@ impl Column {
             owned_sequence: None,
             comment: None,
             inheritance: Inheritance::LOCAL,
+            statistics_target: None,
         }
     }
 }

@@ -3,7 +3,9 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{access, activity, cluster, extensions, listings, nodes, objects, settings};
+use crate::views::rows::{
+    access, activity, cluster, extensions, listings, nodes, objects, settings, statistics,
+};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -72,11 +74,11 @@ pub(super) const RELATIONS: &[Definition] = &[
         "usename:name usesysid:oid usecreatedb:bool usesuper:bool userepl:bool usebypassrls:bool passwd:text \
          valuntil:timestamptz useconfig:_text", cluster::shadow),
     empty(12134, "pg_shmem_allocations", "name:text off:int8 size:int8 allocated_size:int8"),
-    empty(12053, "pg_stats",
+    filled(12053, "pg_stats",
         "schemaname:name tablename:name attname:name inherited:bool null_frac:float4 avg_width:int4 \
          n_distinct:float4 most_common_vals:anyarray most_common_freqs:_float4 histogram_bounds:anyarray \
          correlation:float4 most_common_elems:anyarray most_common_elem_freqs:_float4 \
-         elem_count_histogram:_float4"),
+         elem_count_histogram:_float4", statistics::stats),
     empty(12058, "pg_stats_ext",
         "schemaname:name tablename:name statistics_schemaname:name statistics_name:name statistics_owner:name \
          attnames:_name exprs:_text kinds:_char inherited:bool n_distinct:pg_ndistinct \

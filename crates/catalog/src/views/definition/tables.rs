@@ -5,7 +5,7 @@
 use super::{Definition, empty, filled};
 use crate::views::rows::{
     attributes, cluster, constraints, descriptions, extensions, functions, inheritance, partitions,
-    relations, triggers, types,
+    relations, statistics, triggers, types,
 };
 
 #[rustfmt::skip]
@@ -141,13 +141,13 @@ pub(super) const RELATIONS: &[Definition] = &[
         "dbid:oid! classid:oid! objid:oid! objsubid:int4! refclassid:oid! refobjid:oid! deptype:char!"),
     filled(2396, "pg_shdescription", "objoid:oid! classoid:oid! description:text!", descriptions::shdescription),
     empty(3592, "pg_shseclabel", "objoid:oid! classoid:oid! provider:text! label:text!"),
-    empty(2619, "pg_statistic",
+    filled(2619, "pg_statistic",
         "starelid:oid! staattnum:int2! stainherit:bool! stanullfrac:float4! stawidth:int4! \
          stadistinct:float4! stakind1:int2! stakind2:int2! stakind3:int2! stakind4:int2! stakind5:int2! \
          staop1:oid! staop2:oid! staop3:oid! staop4:oid! staop5:oid! stacoll1:oid! stacoll2:oid! \
          stacoll3:oid! stacoll4:oid! stacoll5:oid! stanumbers1:_float4 stanumbers2:_float4 \
          stanumbers3:_float4 stanumbers4:_float4 stanumbers5:_float4 stavalues1:anyarray stavalues2:anyarray \
-         stavalues3:anyarray stavalues4:anyarray stavalues5:anyarray"),
+         stavalues3:anyarray stavalues4:anyarray stavalues5:anyarray", statistics::statistic),
     empty(3381, "pg_statistic_ext",
         "oid:oid! stxrelid:oid! stxname:name! stxnamespace:oid! stxowner:oid! stxstattarget:int4! \
          stxkeys:int2vector! stxkind:_char! stxexprs:pg_node_tree"),

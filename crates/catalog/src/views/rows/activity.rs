@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::{AdvisoryKey, Level, LockInfo, LockTag, TransactionId};
+use mote_sql::catalog::Relation;
 use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric};
 
 use crate::activity::{Activity, ActivityState, Doing, Waiting};
 use crate::prepared_note::PreparedNote;
+use crate::upkeep::Done;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
 use crate::views::{all_relations, shown_as_view};
@@ -295,31 +297,41 @@ pub fn all_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = all_relations()
         .iter()
         .filter(|relation| !shown_as_view(relation.oid));
-    let mut rows: Vec<Vec<Datum>> = builtin
-        .map(|relation| table_row(relation.oid, &relation.schema, &relation.name, 0))
-        .collect();
+    let mut rows: Vec<Vec<Datum>> = builtin.map(|relation| table_row(facts, relation, 0)).collect();
     rows.extend(user_tables(facts)?);
     Ok(rows)
 }
 
 pub fn user_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = facts.with_rows().map(|Known { relation, .. }| {
-        table_row(
-            relation.oid,
-            &relation.schema,
-            &relation.name,
-            facts.rows_of(relation),
-        )
-    });
+    let rows = facts
+        .with_rows()
+        .map(|Known { relation, .. }| table_row(facts, relation, facts.rows_of(relation)));
     Ok(rows.collect())
 }
 
-fn table_row(oid: Oid, schema: &str, name: &str, live: i64) -> Vec<Datum> {
-    let mut row = row![oid, schema, name];
+fn table_row(facts: &Facts<'_>, relation: &Relation, live: i64) -> Vec<Datum> {
+    let done = facts
+        .upkeep
+        .map(|upkeep| upkeep.of(relation.oid))
+        .unwrap_or_default();
+    let at = |done: Done| done.last_us.map_or(NULL, Datum::TimestampTz);
+    let mut row = row![relation.oid, &relation.schema, &relation.name];
     // seq_scan to n_tup_hot_upd.
     row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 8));
-    row.extend(row![live, NO_COUNT, NO_COUNT, NO_COUNT, NULL, NULL, NULL, NULL]);
-    row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
+    row.extend(row![
+        live,
+        NO_COUNT,
+        NO_COUNT,
+        NO_COUNT,
+        at(done.vacuumed),
+        NULL,
+        at(done.analyzed),
+        at(done.analyzed_by_itself),
+        done.vacuumed.times,
+        NO_COUNT,
+        done.analyzed.times,
+        done.analyzed_by_itself.times,
+    ]);
     row
 }
 

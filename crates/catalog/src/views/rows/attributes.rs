@@ -27,6 +27,7 @@ struct Attribute<'f> {
     generated: &'static str,
     dropped: bool,
     inheritance: Inheritance,
+    statistics_target: i32,
 }
 
 impl<'f> Attribute<'f> {
@@ -47,6 +48,7 @@ impl<'f> Attribute<'f> {
             generated: if column.generated.is_some() { "s" } else { NONE },
             dropped: column.dropped,
             inheritance: column.inheritance,
+            statistics_target: column.statistics_target.unwrap_or(-1),
         }
     }
 
@@ -63,6 +65,7 @@ impl<'f> Attribute<'f> {
             generated: NONE,
             dropped: false,
             inheritance: Inheritance::LOCAL,
+            statistics_target: -1,
         }
     }
 
@@ -82,7 +85,11 @@ impl<'f> Attribute<'f> {
             } else {
                 self.domain.unwrap_or(self.ty.oid)
             },
-            if self.number < 0 || self.dropped { 0 } else { -1 },
+            if self.number < 0 || self.dropped {
+                0
+            } else {
+                self.statistics_target
+            },
             info.map_or(-1, |info| info.len),
             self.number,
             is_array as i32,
