@@ -11,6 +11,7 @@ mod inference;
 mod parameter_names;
 mod plans;
 mod psql;
+mod statistics;
 
 use mote_common::SqlResult;
 

@@ -20,7 +20,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 
 use crate::optimize::append::MemberAccesses;
-use crate::optimize::estimate::selectivity;
+use crate::optimize::estimate::all_hold;
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{JoinKind, Node};
@@ -233,10 +233,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn filtered(&mut self, joined: Joined, conditions: Vec<Expr>) -> SqlResult<Joined> {
-        let part: f64 = conditions
-            .iter()
-            .map(|condition| selectivity(condition, &self.items))
-            .product();
+        let part = all_hold(&conditions, &self.items);
         let Some(condition) = self.conjunction(conditions, &joined.layout)? else {
             return Ok(joined);
         };

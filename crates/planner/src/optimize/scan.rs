@@ -12,7 +12,9 @@ use mote_types::pattern::like_prefix;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Planner;
-use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
+use super::estimate::{
+    DESCENT_COST, FETCH_COST, all_hold, index_rows, known, prefix_rows, scan_cost, table_rows,
+};
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
 use mote_sql::bind::query::FIRST_SYSTEM_COLUMN;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
@@ -241,10 +243,7 @@ impl Planner<'_> {
         limited: bool,
     ) -> Access {
         let rows = table_rows(relation);
-        let all: f64 = conditions
-            .iter()
-            .map(|condition| selectivity(condition, &self.items))
-            .product();
+        let all = all_hold(conditions.iter().copied(), &self.items);
         let output = (rows * all).max(1.0);
         let sort_cost = |rows: f64| {
             if sort.is_empty() {
@@ -263,7 +262,7 @@ impl Planner<'_> {
             single_row: false,
             used: Vec::new(),
             rows: output,
-            cost: rows + sort_cost(output),
+            cost: scan_cost(relation) + sort_cost(output),
             ordered: false,
         };
         for (position, index) in relation.indexes.iter().enumerate() {
@@ -286,7 +285,21 @@ impl Planner<'_> {
                 }
             }
         }
+        self.note_skewed(&best, conditions);
         best
+    }
+
+    /// Many rows are read for a value that the plan does not know and that statistics tell something of: planning with it
+    /// costs less than reading the wrong way.
+    fn note_skewed(&self, access: &Access, conditions: &[&Expr]) {
+        const MANY: f64 = 1000.0;
+        let skewed = |condition: &&Expr| {
+            condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
+                && condition.any(&mut |inner| known(inner, &self.items).is_some())
+        };
+        if access.cost > MANY && conditions.iter().any(skewed) {
+            self.constants_matter.set(true);
+        }
     }
 
     /// The scan of one index; None: it would be one of the whole table, in no wanted order.
@@ -312,13 +325,16 @@ impl Planner<'_> {
         if !bound.binds() && !ordered && index.predicate.is_none() {
             return None;
         }
-        let visited = bound.visited_rows(index, index_rows(relation, index, &self.items));
-        let rest: f64 = (0..conditions.len())
-            .filter(|slot| {
-                !bound.used.contains(slot) && !self.is_in_predicate(index, item, conditions[*slot])
-            })
-            .map(|slot| selectivity(conditions[slot], &self.items))
-            .product();
+        let held = index_rows(relation, index, &self.items);
+        let visited = match self.is_analyzed(item, index, &bound) && !single_row {
+            true => held * all_hold(bound.used.iter().map(|slot| conditions[*slot]), &self.items),
+            false => bound.visited_rows(index, held),
+        };
+        let is_rest = |slot: &usize| {
+            !bound.used.contains(slot) && !self.is_in_predicate(index, item, conditions[*slot])
+        };
+        let rest = (0..conditions.len()).filter(is_rest);
+        let rest = all_hold(rest.map(|slot| conditions[slot]), &self.items);
         let rows = if single_row {
             1.0
         } else {
@@ -343,6 +359,17 @@ impl Planner<'_> {
             cost,
             ordered,
         })
+    }
+
+    /// There are statistics of every key column that is bound.
+    fn is_analyzed(&self, item: u16, index: &IndexDescription, bound: &BoundKeys) -> bool {
+        let ranged = bound.lower.is_some() || bound.upper.is_some() || bound.prefix_of.is_some();
+        let keys = &index.keys[..bound.equals.len() + usize::from(ranged)];
+        let is_known = |key: &IndexKey| match key.target {
+            IndexKeyTarget::Column(column) => known(&column_of(item, column, key.ty), &self.items).is_some(),
+            IndexKeyTarget::Expression(..) => false,
+        };
+        !keys.is_empty() && keys.iter().all(is_known)
     }
 
     /// What the conditions bind of an index: equality a prefix of its keys, bounds or a pattern the key behind. None: the
@@ -566,13 +593,17 @@ fn reads(stored: &Expr, column: u16) -> bool {
 fn over_item(stored: &Expr, item: u16) -> Expr {
     let mut expr = stored.clone();
     expr.rewrite(&mut |inner| match inner {
-        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => Some(Expr::Variable {
-            relation: item,
-            column: *index,
-            ty: *ty,
-            location: -1,
-        }),
+        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => Some(column_of(item, *index, *ty)),
         _ => None,
     });
     expr
+}
+
+fn column_of(item: u16, column: u16, ty: ColumnType) -> Expr {
+    Expr::Variable {
+        relation: item,
+        column,
+        ty,
+        location: -1,
+    }
 }

@@ -6,11 +6,14 @@
 use mote_common::SqlResult;
 use mote_types::{Datum, oid};
 
+use super::estimate::groups;
 use super::{Joined, Planner, Slot};
-use crate::plan::node::{Aggregate, Append, Node, ProjectSetColumn, RowLock, RowMark, ScanId, Window};
+use crate::plan::node::{
+    Aggregate, Append, Expected, Node, ProjectSetColumn, RowLock, RowMark, ScanId, Window,
+};
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind,
-    QueryBody, ROW_MARK, SelectBody,
+    QueryBody, ROW_MARK, RangeItem, SelectBody,
 };
 use mote_sql::clause::SetOperationKind;
 use mote_sql::expr::{Expr, SortKey};
@@ -272,6 +275,7 @@ impl Planner<'_> {
             Some((item, calls)) => self.project_sets(item, calls, joined)?,
             None => joined,
         };
+        let rows = grouped_rows(&keys, &sets, joined.rows, &self.items);
         let mut group_by = keys;
         for key in &mut group_by {
             self.resolve(key, &joined.layout)?;
@@ -291,14 +295,10 @@ impl Planner<'_> {
             .chain((0..calls.len()).map(|call| (item, call as u16)))
             .chain((0..groupings.len()).map(|call| (item, GROUPING_CALL + call as u16)))
             .collect();
-        let rows = if group_by.is_empty() {
-            1.0
-        } else {
-            (joined.rows / 10.0).max(1.0)
-        };
         let cost = joined.cost + joined.rows;
         let node = Aggregate {
             input: joined.node,
+            expected: Expected { rows, cost },
             group_by,
             grouping_sets: sets,
             calls,
@@ -765,5 +765,22 @@ fn sort_limit(bounds: &(Option<Expr>, Option<Expr>)) -> Option<Expr> {
             Some(Expr::Constant(Datum::Int8(count.checked_add(*offset)?), *ty))
         }
         _ => None,
+    }
+}
+
+/// Rows that grouping makes of so many: without keys one, with sets of keys those of all sets.
+fn grouped_rows(keys: &[Expr], sets: &[Vec<u16>], rows: f64, items: &[RangeItem]) -> f64 {
+    let grouped = |keys: &[Expr]| match keys {
+        [] => 1.0,
+        keys => groups(keys, rows, items),
+    };
+    match sets {
+        [] => grouped(keys),
+        sets => {
+            let of_set = |set: &Vec<u16>| -> Vec<Expr> {
+                set.iter().map(|key| keys[usize::from(*key)].clone()).collect()
+            };
+            sets.iter().map(|set| grouped(&of_set(set))).sum()
+        }
     }
 }

@@ -295,6 +295,7 @@ pub struct HashJoin {
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     pub input: Node,
+    pub expected: Expected,
     pub group_by: Vec<Expr>,
     /// Empty = one set of all keys. Each set lists positions in `group_by`.
     pub grouping_sets: Vec<Vec<u16>>,

@@ -82,6 +82,11 @@ impl TestCatalog {
         view.view_query = Some(query.to_owned());
         view.owner = Oid(77);
         relations.push(Arc::new(view));
+        let ticket = "ticket: id int!, state text, price float8, seen date, done bool, owner int; primary ticket_pkey (id); \
+                      index ticket_state (state); rows 10000";
+        let mut ticket = relation(ticket, RelationKind::Table, "public", 91_000);
+        ticket.statistics = Some(Arc::new(super::statistics::of_tickets(&ticket)));
+        relations.push(Arc::new(ticket));
         TestCatalog { relations }
     }
 }

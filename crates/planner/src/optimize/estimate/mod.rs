@@ -1,12 +1,23 @@
-//! Guesses of rows and cost from the little that is known: row counts and uniqueness.
+//! Rows and cost before anything has run.
 //!
-//! There are no histograms. Selectivities are PostgreSQL's defaults where it has none either; the number of distinct
-//! values of a column is guessed from the unique indexes it is part of. Costs are in units of "one row read".
+//! Read in this order: this file (rows of a table, values of a column, rows behind an index), `selectivity` (the part of
+//! rows that conditions leave), `column` (a column with statistics against a value), `scalar` (values on a line), `groups`.
+//!
+//! What ANALYZE found out comes first. Without it selectivities are PostgreSQL's defaults, and the number of values of a
+//! column is guessed from the unique indexes it is part of. Costs are in units of "one row read". Estimates choose plans;
+//! no result depends on them.
 
-use mote_sql::bind::query::{FIRST_SYSTEM_COLUMN, ItemKind, RangeItem};
-use mote_sql::builtin::operator::{Comparison, comparison_of};
+mod column;
+mod groups;
+mod scalar;
+mod selectivity;
+
+use mote_sql::bind::query::RangeItem;
 use mote_sql::catalog::{IndexDescription, IndexKeyTarget, Relation};
-use mote_sql::expr::Expr;
+
+pub use column::known;
+pub use groups::groups;
+pub use selectivity::{all_hold, matched, selectivity};
 
 /// Plans outlive the moment they are made in: a table that is empty now is planned as if it had this many rows.
 const ROWS_MIN: f64 = 1000.0;
@@ -20,13 +31,25 @@ pub const FETCH_COST: f64 = 1.5;
 pub const HASH_BUILD_COST: f64 = 2.0;
 pub const HASH_PROBE_COST: f64 = 1.2;
 
+/// Rows of a table: those there are if its values are known, too, and not fewer than it may soon have if not.
 pub fn table_rows(relation: &Relation) -> f64 {
+    match relation.statistics {
+        Some(_) => relation.rows.get().max(1.0),
+        None => relation.rows.get().max(ROWS_MIN),
+    }
+}
+
+/// Of reading all rows: those that a table may soon have, so that one that is small today is looked up in by its indexes.
+pub fn scan_cost(relation: &Relation) -> f64 {
     relation.rows.get().max(ROWS_MIN)
 }
 
 /// Distinct values of a column of a base relation.
 pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
     let rows = table_rows(relation);
+    if let Some(distinct) = analyzed_values(relation, column, rows) {
+        return distinct;
+    }
     let through = |index: &IndexDescription| {
         let contains = index
             .keys
@@ -40,6 +63,20 @@ pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
         .iter()
         .filter_map(through)
         .fold(rows.min(200.0), f64::max)
+}
+
+/// As ANALYZE found it, unless the column has become a key since.
+fn analyzed_values(relation: &Relation, column: u16, rows: f64) -> Option<f64> {
+    let is_key = |index: &IndexDescription| {
+        index.unique
+            && index.predicate.is_none()
+            && matches!(index.keys[..], [mote_sql::catalog::IndexKey { target: IndexKeyTarget::Column(key), .. }] if key == column)
+    };
+    let found = relation.statistics.as_ref()?.columns.get(usize::from(column))?;
+    match relation.indexes.iter().any(is_key) {
+        true => Some(rows),
+        false => found.as_ref()?.distinct_in(rows),
+    }
 }
 
 /// Rows that an index holds: a predicate leaves some out.
@@ -60,64 +97,4 @@ pub fn prefix_rows(rows: f64, index: &IndexDescription, bound: usize) -> f64 {
     // Duplicates of a whole key are guessed as the fourth root, so that one more bound key is never worse.
     let duplicates = if index.unique { 1.0 } else { rows.powf(0.25) };
     rows.powf((keys - bound as f64) / keys).max(duplicates)
-}
-
-/// The part of rows that satisfies a condition.
-pub fn selectivity(expr: &Expr, items: &[RangeItem]) -> f64 {
-    match expr {
-        Expr::Constant(mote_types::Datum::Bool(value), _) => f64::from(u8::from(*value)),
-        Expr::And(list) => list.iter().map(|inner| selectivity(inner, items)).product(),
-        Expr::Or(list) => {
-            let missed: f64 = list.iter().map(|inner| 1.0 - selectivity(inner, items)).product();
-            1.0 - missed
-        }
-        Expr::Not(inner) => 1.0 - selectivity(inner, items),
-        Expr::IsNull(_) => 0.01,
-        Expr::IsNotNull(_) => 0.99,
-        Expr::InList {
-            argument,
-            list,
-            negated,
-            ..
-        } => {
-            let part = (equality(argument, items) * list.len() as f64).min(1.0);
-            if *negated { 1.0 - part } else { part }
-        }
-        Expr::ArrayComparison { argument, all, .. } => {
-            if *all {
-                0.5
-            } else {
-                (equality(argument, items) * 10.0).min(0.5)
-            }
-        }
-        Expr::Call {
-            function, arguments, ..
-        } => match comparison_of(*function) {
-            Some((Comparison::Equal, _)) => arguments
-                .iter()
-                .map(|argument| equality(argument, items))
-                .fold(1.0, f64::min),
-            Some((Comparison::NotEqual, _)) => 0.995,
-            Some(_) => 1.0 / 3.0,
-            None => 0.1,
-        },
-        Expr::RowComparison { .. } => 1.0 / 3.0,
-        _ => 0.5,
-    }
-}
-
-/// The part of rows in which an expression has one particular value.
-fn equality(expr: &Expr, items: &[RangeItem]) -> f64 {
-    match expr {
-        Expr::Variable { relation, column, .. } if *column < FIRST_SYSTEM_COLUMN => {
-            match &items[*relation as usize].kind {
-                ItemKind::Relation(relation) => 1.0 / distinct_values(relation, *column),
-                _ => 0.005,
-            }
-        }
-        Expr::Variable { .. } => 0.001,
-        // A constant says nothing about how often it occurs.
-        Expr::Constant(..) | Expr::Parameter { .. } | Expr::ExecParameter { .. } => 1.0,
-        _ => 0.005,
-    }
 }

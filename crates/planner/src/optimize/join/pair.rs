@@ -5,7 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::{Method, Side, joined_items, keeps_left_only};
-use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, selectivity};
+use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, all_hold, matched};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{Expected, HashJoin, JoinKind, NestedLoop, Node};
@@ -24,14 +24,16 @@ impl Planner<'_> {
     ) -> (Method, f64, f64) {
         let (left_rows, right_items) = left;
         let (side, right_rows, right_cost) = right;
-        let part: f64 = conditions
-            .iter()
-            .map(|condition| selectivity(condition, &self.items))
-            .product();
+        let part = all_hold(conditions.iter().copied(), &self.items);
         let mut rows = (left_rows * right_rows * part).max(1.0);
         match kind {
-            JoinKind::Semi => rows = (left_rows * 0.5).max(1.0),
-            JoinKind::Anti => rows = (left_rows * 0.5).max(1.0),
+            JoinKind::Semi => {
+                rows = (left_rows * matched(conditions, right_items, right_rows, &self.items)).max(1.0)
+            }
+            JoinKind::Anti => {
+                let matched = matched(conditions, right_items, right_rows, &self.items);
+                rows = (left_rows * (1.0 - matched)).max(1.0)
+            }
             JoinKind::Left => rows = rows.max(left_rows),
             JoinKind::Right | JoinKind::Full => rows = rows.max(left_rows).max(right_rows),
             JoinKind::Inner => {}

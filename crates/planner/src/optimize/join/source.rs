@@ -6,7 +6,7 @@ use mote_common::{SqlError, SqlResult};
 
 use super::Side;
 use crate::optimize::append::own_columns;
-use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
+use crate::optimize::estimate::{FUNCTION_ROWS, all_hold, table_rows};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{
@@ -132,7 +132,7 @@ impl Planner<'_> {
                     self.resolve(call, &[])?;
                 }
                 conditions.iter().for_each(|condition| self.need(condition));
-                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let part = all_hold(&conditions, &self.items);
                 let filter = self.conjunction(conditions, &layout)?;
                 let node = Node::FunctionScan(Box::new(FunctionScan {
                     calls,
@@ -160,7 +160,7 @@ impl Planner<'_> {
                     return Err(SqlError::unsupported("WITH query that refers to an outer query"));
                 }
                 let columns = (0..width as u16).collect();
-                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let part = all_hold(&conditions, &self.items);
                 let filter = self.conjunction(conditions, &layout)?;
                 let node = Node::CteScan {
                     cte,
@@ -276,7 +276,7 @@ impl Planner<'_> {
         conditions.iter().for_each(|condition| self.need(condition));
         let layout = self.scan_layout(item, false);
         let columns = own_columns(&layout);
-        let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+        let part = all_hold(&conditions, &self.items);
         let rows = table_rows(&relation);
         let filter = self.conjunction(conditions, &layout)?;
         let scan = VirtualScan {

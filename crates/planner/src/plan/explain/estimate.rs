@@ -1,6 +1,6 @@
 //! Rows and cost of nodes as EXPLAIN shows them.
 //!
-//! Those of scans and joins are the optimiser's own ([`Expected`]); what stands above them is guessed from its inputs, with
+//! Those of scans, joins and groups are the optimiser's own ([`Expected`]); what stands above them is guessed from its inputs, with
 //! few rules: they explain choices, nothing more.
 
 use crate::plan::node::*;
@@ -88,17 +88,10 @@ fn guess(node: &Node, inputs: &[Estimate]) -> Estimate {
             rows: inputs.iter().map(|input| input.rows).sum(),
             cost: inputs.iter().map(|input| input.cost).sum(),
         },
-        Node::Aggregate(aggregate) => {
-            let rows = if aggregate.group_by.is_empty() {
-                1.0
-            } else {
-                (first.rows / 10.0).max(1.0)
-            };
-            Estimate {
-                rows,
-                cost: first.cost + first.rows,
-            }
-        }
+        Node::Aggregate(aggregate) => Estimate {
+            rows: aggregate.expected.rows,
+            cost: first.cost + first.rows,
+        },
         _ => Estimate {
             rows: first.rows,
             cost: inputs.iter().map(|input| input.cost).sum::<f64>() + first.rows * 0.1,
