@@ -446,3 +446,37 @@ fn what_all_arms_of_an_or_demand_is_a_key() {
         "#,
     );
 }
+
+#[test]
+fn many_tables_are_ordered_by_cost_or_greedily() {
+    let tables = |count: usize| -> String {
+        let names: Vec<String> = (1..=count).map(|number| format!("t t{number}")).collect();
+        names.join(", ")
+    };
+    let every = |count: usize, pair: &dyn Fn(usize, usize) -> bool| -> String {
+        let pairs = (1..=count).flat_map(|a| (a + 1..=count).map(move |b| (a, b)));
+        let linked: Vec<String> = pairs
+            .filter(|(a, b)| pair(*a, *b))
+            .map(|(a, b)| format!("t{a}.g = t{b}.a"))
+            .collect();
+        linked.join(" AND ")
+    };
+    for count in [12, 13] {
+        let shapes: [&dyn Fn(usize, usize) -> bool; 3] = [&|a, b| b == a + 1, &|a, _| a == 1, &|_, _| true];
+        for pair in shapes {
+            let conditions = every(count, pair);
+            let sql = format!(
+                "SELECT 1 FROM {} WHERE {conditions} AND t{count}.b = 'x'",
+                tables(count)
+            );
+            let plan = super::explained(&sql);
+            let scans = plan.lines().filter(|line| line.contains(" on t t")).count();
+            assert_eq!(scans, count, "{plan}");
+            // No product: each join has a key or an index to look up.
+            let joins = plan.matches("Nested Loop").count() + plan.matches("Hash Join").count();
+            assert_eq!(joins, count - 1, "{plan}");
+            let keyed = plan.matches("Hash Cond").count() + plan.matches("Index Cond").count();
+            assert!(keyed >= joins, "{plan}");
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use mote_common::SqlResult;
 
-use super::{EXHAUSTIVE_UNITS, Link, Side, Unit};
+use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Side, Unit};
 use crate::optimize::{Joined, Planner};
 use crate::plan::node::JoinKind;
 use mote_sql::bind::query::FromTree;
@@ -63,10 +63,11 @@ impl Planner<'_> {
                 cost,
             });
         }
-        let order = match units.len() <= EXHAUSTIVE_UNITS {
+        let compared = match units.len() <= EXHAUSTIVE_UNITS {
             true => self.exhaustive_order(&units, &links),
-            false => self.greedy_order(&units, &links),
+            false => None,
         };
+        let order = compared.unwrap_or_else(|| self.greedy_order(&units, &links));
         let mut done = 1u64 << order[0];
         let first = std::mem::replace(&mut units[order[0]].side, Side::Used);
         let mut joined = self.alone(first, &[], false)?;
@@ -127,8 +128,10 @@ impl Planner<'_> {
         Some((rows, cost + added * penalty))
     }
 
-    pub(super) fn exhaustive_order(&self, units: &[Unit], links: &[Link]) -> Vec<usize> {
+    /// None where there are too many orders to compare: of many units that are all linked with each other.
+    fn exhaustive_order(&self, units: &[Unit], links: &[Link]) -> Option<Vec<usize>> {
         let count = units.len();
+        let mut left = COMPARED_MAX;
         // For each set: (rows, cost, the unit added last).
         let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
         for (position, unit) in units.iter().enumerate() {
@@ -146,19 +149,26 @@ impl Planner<'_> {
                     .any(|link| link.units & (1 << next) != 0 && link.units & set != 0)
                     || !units[next].after.is_empty()
             };
-            // Only what can come next counts: a LATERAL unit may wait for another one that nothing links.
-            let outside = (0..count).filter(|next| set & (1 << next) == 0);
-            let reached: Vec<(usize, f64, f64)> = outside
-                .filter_map(|next| {
-                    let (rows, cost) = self.extend(units, links, set, rows, cost, next)?;
-                    Some((next, rows, cost))
-                })
-                .collect();
-            let any_linked = reached.iter().any(|(next, ..)| linked(*next));
-            for (next, rows, cost) in reached {
-                if any_linked && !linked(next) {
-                    continue;
+            let spent = |next: usize| {
+                let after = set | 1 << next;
+                let read = |link: &&Link| link.units & !after == 0 && link.units & (1 << next) != 0;
+                1 + links.iter().filter(read).count()
+            };
+            let mut reach = |wanted: bool| -> Option<Vec<(usize, f64, f64)>> {
+                let mut reached = Vec::new();
+                for next in (0..count).filter(|next| set & (1 << next) == 0 && linked(*next) == wanted) {
+                    left = left.checked_sub(spent(next))?;
+                    let extended = self.extend(units, links, set, rows, cost, next);
+                    reached.extend(extended.map(|(rows, cost)| (next, rows, cost)));
                 }
+                Some(reached)
+            };
+            let mut reached = reach(true)?;
+            // Only what can come next counts: a LATERAL unit may wait for another one that nothing links.
+            if reached.is_empty() {
+                reached = reach(false)?;
+            }
+            for (next, rows, cost) in reached {
                 let slot = &mut best[(set | 1 << next) as usize];
                 if slot.is_none_or(|known| cost < known.1) {
                     *slot = Some((rows, cost, next));
@@ -172,10 +182,10 @@ impl Planner<'_> {
             set &= !(1 << last);
         }
         order.reverse();
-        order
+        Some(order)
     }
 
-    pub(super) fn greedy_order(&self, units: &[Unit], links: &[Link]) -> Vec<usize> {
+    fn greedy_order(&self, units: &[Unit], links: &[Link]) -> Vec<usize> {
         let startable = (0..units.len()).filter(|position| units[*position].after.is_empty());
         let first = startable
             .min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows))
