@@ -20,6 +20,7 @@ mod plpgsql;
 mod portal;
 mod routine;
 pub mod session;
+pub mod upkeep;
 #[cfg(test)]
 mod tests;
 mod utility;

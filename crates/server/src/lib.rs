@@ -17,6 +17,7 @@
 //! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
 //! Leaves out: SQL (exec), rows (engine).
 
+mod analyzer;
 mod auth;
 mod capacity;
 mod config;

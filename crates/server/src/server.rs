@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use mote_catalog::database::Database;
 use parking_lot::RwLock;
 
+use crate::analyzer::Analyzer;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::net::acceptor::Acceptor;
@@ -32,6 +33,7 @@ pub struct Server {
     crew: Arc<Crew>,
     acceptor: Option<JoinHandle<()>>,
     hub: Option<HubThread>,
+    analyzer: Option<Analyzer>,
     /// Removed when nobody listens any more.
     socket_file: Option<SocketFile>,
 }
@@ -91,6 +93,7 @@ impl Server {
             crew: Crew::new(long),
             acceptor: None,
             hub,
+            analyzer: None,
             socket_file: door.socket_file,
         };
         shared.engine().on_horizon(Arc::new(HorizonWaker {
@@ -99,6 +102,7 @@ impl Server {
             generation: AtomicU64::new(0),
         }));
         server.crew.start(workers).map_err(StartError::Thread)?;
+        server.analyzer = Some(Analyzer::start(&shared.database).map_err(StartError::Thread)?);
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
         let acceptor = std::thread::Builder::new()
             .name("acceptor".into())
@@ -127,6 +131,7 @@ impl Server {
             eprintln!("mote: the acceptor ended in a panic");
         }
         self.crew.join();
+        drop(self.analyzer.take());
         drop(self.hub.take());
         self.socket_file = None;
     }

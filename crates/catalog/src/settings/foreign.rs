@@ -18,8 +18,8 @@ pub(super) const POSTMASTER: &str = "archive_mode autovacuum_freeze_max_age auto
     unix_socket_permissions wal_buffers wal_decode_buffer_size wal_level wal_log_hints";
 
 /// Read again from its configuration file when it is told to.
-pub(super) const RELOADED: &str = "archive_cleanup_command archive_command archive_library archive_timeout autovacuum \
-    autovacuum_analyze_scale_factor autovacuum_analyze_threshold autovacuum_naptime autovacuum_vacuum_cost_delay \
+pub(super) const RELOADED: &str = "archive_cleanup_command archive_command archive_library archive_timeout \
+    autovacuum_vacuum_cost_delay \
     autovacuum_vacuum_cost_limit autovacuum_vacuum_insert_scale_factor autovacuum_vacuum_insert_threshold \
     autovacuum_vacuum_scale_factor autovacuum_vacuum_threshold autovacuum_work_mem bgwriter_delay \
     bgwriter_flush_after bgwriter_lru_maxpages bgwriter_lru_multiplier checkpoint_completion_target \

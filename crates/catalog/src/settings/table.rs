@@ -58,6 +58,7 @@ const PRESET: &str = "Preset Options";
 const RESOURCE: &str = "Resource Usage";
 const LOG: &str = "Write-Ahead Log / Settings";
 const LOCKS: &str = "Lock Management";
+const AUTOVACUUM: &str = "Autovacuum";
 const COMPATIBILITY: &str = "Version and Platform Compatibility";
 
 pub(super) const fn user(
@@ -98,6 +99,13 @@ const fn reported(setting: Setting) -> Setting {
 const fn effective(setting: Setting) -> Setting {
     Setting {
         effective: true,
+        ..setting
+    }
+}
+
+const fn reloaded(setting: Setting) -> Setting {
+    Setting {
+        context: Context::Reload,
         ..setting
     }
 }
@@ -170,6 +178,34 @@ const OBEYED: &[Setting] = &[
             "NULL in the text of an array is a null. Always on.",
         ),
     ),
+    reloaded(user(
+        "autovacuum",
+        Kind::Bool,
+        "on",
+        AUTOVACUUM,
+        "Tables that have changed are analyzed by themselves.",
+    )),
+    reloaded(user(
+        "autovacuum_analyze_scale_factor",
+        Kind::Real(0.0, 100.0, ""),
+        "0.1",
+        AUTOVACUUM,
+        "The part of a table's rows that must have changed for it to be analyzed.",
+    )),
+    reloaded(user(
+        "autovacuum_analyze_threshold",
+        Kind::Integer(0, i32::MAX as i64, ""),
+        "50",
+        AUTOVACUUM,
+        "How many rows must have changed besides.",
+    )),
+    reloaded(user(
+        "autovacuum_naptime",
+        Kind::Integer(1, 2_147_483, "s"),
+        "1min",
+        AUTOVACUUM,
+        "Time between two looks at which tables have changed.",
+    )),
     supporting(
         &["safe_encoding", "on"],
         user(

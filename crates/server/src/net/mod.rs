@@ -11,6 +11,6 @@ pub mod fiber;
 pub mod freeing;
 pub mod inbox;
 pub mod long;
-mod post;
+pub(crate) mod post;
 mod progress;
 pub mod worker;
