@@ -230,6 +230,13 @@ impl Cluster {
         *self.promote.write() = Some(promote);
     }
 
+    /// It leads: it has no primary, and cannot be promoted again.
+    pub(crate) fn leads(&self) {
+        self.set_primary(None);
+        *self.promote.write() = None;
+        self.resume_replay();
+    }
+
     /// Asks the node to become a primary. False: nobody can do that here.
     pub fn promote(&self) -> bool {
         let promote = self.promote.read().clone();

@@ -6,8 +6,9 @@ use std::sync::{Arc, Weak};
 
 use mote_common::env::{Clock, Env};
 use mote_common::{Lsn, Oid, SqlError};
+use mote_engine::follow::Followed;
 use mote_engine::recovery::Progress;
-use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
+use mote_engine::{Engine, EngineConfig, OpenError, PromotionError, RevocationListener};
 
 use crate::backups::Backups;
 use crate::catalog_store::Revision;
@@ -17,6 +18,7 @@ use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
+use crate::followed::ReplayedCatalog;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
@@ -62,6 +64,8 @@ impl Default for InitialNames {
 pub enum DatabaseError {
     Engine(OpenError),
     Catalog(SqlError),
+    /// The node followed another one, and did not come to lead.
+    Promotion(PromotionError),
     /// The file of the server's settings cannot be used, and why.
     Settings(String),
 }
@@ -70,6 +74,7 @@ impl std::fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             DatabaseError::Engine(error) => error.fmt(f),
+            DatabaseError::Promotion(error) => error.fmt(f),
             DatabaseError::Settings(why) => f.write_str(why),
             DatabaseError::Catalog(error) => write!(f, "the catalog could not be read: {}", error.message()),
         }
@@ -324,6 +329,20 @@ impl Database {
     pub fn release_session(&self, session: u32, known: Lsn) {
         self.engine.release_session_locks(session, known);
         self.backups.release(session);
+    }
+
+    /// This node, which has followed, writes from here on; All sessions have ended. What `term`
+    /// means, and what follows an error: [`Engine::lead`].
+    pub fn lead(self: &Arc<Database>, followed: Followed, term: Option<u32>) -> Result<(), DatabaseError> {
+        let catalog = ReplayedCatalog(self.clone());
+        let led = self.engine.lead(followed, term, &catalog);
+        led.map_err(DatabaseError::Promotion)?;
+        let evaluation = self.catalog.committed().evaluation();
+        let highest_prepared = prepared::highest_oid(&self.engine, evaluation);
+        self.catalog
+            .go_on_behind(highest_prepared.map_err(DatabaseError::Catalog)?);
+        self.cluster.leads();
+        Ok(())
     }
 
     /// Ends all writing; the database can be opened again afterwards.

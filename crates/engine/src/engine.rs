@@ -2,6 +2,9 @@
 //!
 //! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer and the collector.
 //! Without them the simulator and tests call the step functions (`log().flush_step()`, `checkpoint_step`, `collect`).
+//! `promotion`: how an engine that follows comes to lead.
+
+pub(crate) mod promotion;
 
 use crate::backup::archive::{ArchiveThread, Archiver, archive_start};
 use crate::backup::{ArchiveConfig, ArchiveReport};
@@ -74,10 +77,6 @@ pub struct EngineConfig {
     pub prepared_log_bytes: u64,
     /// The log is another node's: it is replayed (`follow`), and nothing is written here.
     pub following: bool,
-    /// The term to begin, which a cluster has given to this node. Of the log that is found, what is not known to be stable
-    /// is not stable before others have this term's first frame, too ([`Log::set_agreed`]): nobody may be told of it sooner.
-    /// `None`: the next term, and all of the log counts.
-    pub leads_term: Option<u32>,
     /// What happens when the log must not go on.
     pub fail_stop: FailStop,
 }
@@ -95,7 +94,6 @@ impl Default for EngineConfig {
             prepared_max: 200,
             prepared_log_bytes: 1 << 30,
             following: false,
-            leads_term: None,
             fail_stop: abort_process(),
         }
     }
@@ -177,6 +175,8 @@ pub struct Engine {
     env: Env,
     recovery_stats: RecoveryStats,
     recovered_end: Lsn,
+    /// As configured, for when the engine comes to lead.
+    prepared_max: usize,
     /// Where replay goes on, until somebody takes that over.
     replay: Mutex<Option<ReplayStart>>,
     /// The slot in which a weak acknowledgement between two block borders is registered.
@@ -243,12 +243,10 @@ impl Engine {
         let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
         let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
         let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
-        let agreed = match config.following || config.leads_term.is_some() {
+        let followed = match config.following {
             true => Some(FollowedLog::find(&env, &manifest).map_err(OpenError::Recovery)?),
             false => None,
         };
-        let known = agreed.as_ref().map(|log| log.upto);
-        let followed = agreed.filter(|_| config.following);
         let options = RecoveryOptions {
             threads: config.recovery_threads.max(1),
             upto: followed.as_ref().map(|log| log.upto),
@@ -278,21 +276,14 @@ impl Engine {
             position.log_start = position.log_start.min(start);
             archive = Some((config, start));
         }
-        let log = match (&replay, config.leads_term, known) {
-            (Some(start), _, _) => start.open_log(&env, log_config, position, config.fail_stop),
-            (None, Some(term), Some(known)) => {
-                Log::open_term(&env, log_config, position, term, known, config.fail_stop)
-                    .map_err(OpenError::Log)?
-            }
-            (None, _, _) => {
-                Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?
-            }
+        let log = match &replay {
+            Some(start) => start.open_log(&env, log_config, position, config.fail_stop),
+            None => Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?,
         };
         // Before anything can release log.
         let archiver = archive.map(|(config, start)| Arc::new(Archiver::new(&env, config, &log, start)));
         objects.set_log(log.clone());
-        let checkpointer = Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint)
-            .not_before(recovered.end);
+        let checkpointer = Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint);
         let checkpointer = Arc::new(checkpointer);
         let room_queue = RoomQueue::new(Room::Log);
         log.on_horizon(room_queue.clone());
@@ -324,6 +315,7 @@ impl Engine {
             env,
             recovery_stats: recovered.stats,
             recovered_end: recovered.end,
+            prepared_max: config.prepared_max,
             replay: Mutex::new(replay),
             weak: Mutex::default(),
             background: Mutex::default(),
@@ -385,16 +377,7 @@ impl Engine {
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         let mut background = self.background.lock();
-        self.quit.store(true, Ordering::Release);
-        if let Some(collector) = background.collector.take() {
-            collector.thread().unpark();
-            // The collector itself may be the one that drops the last reference.
-            if collector.thread().id() != std::thread::current().id() {
-                // A panic of the thread was reported by the hook; here we only wait for its end.
-                let _ = collector.join();
-            }
-        }
-        drop(background.checkpoint.take());
+        self.end_cleaning(&mut background);
         match background.log.take() {
             Some(threads) => threads.stop(),
             None => self.log.flush_and_seal(),
@@ -410,6 +393,20 @@ impl Engine {
             let _ = archiver.step(true);
         }
         self.threaded.store(false, Ordering::Release);
+    }
+
+    /// Ends the collector and the checkpointer.
+    fn end_cleaning(&self, background: &mut Background) {
+        self.quit.store(true, Ordering::Release); // pairs with the Acquire in the collector's loop
+        if let Some(collector) = background.collector.take() {
+            collector.thread().unpark();
+            // The collector itself may be the one that drops the last reference.
+            if collector.thread().id() != std::thread::current().id() {
+                // A panic of the thread was reported by the hook; here we only wait for its end.
+                let _ = collector.join();
+            }
+        }
+        drop(background.checkpoint.take());
     }
 
     /// Goes on with the log that this engine follows. `None`: it follows nobody, or somebody has asked before.
@@ -470,6 +467,11 @@ impl Engine {
     /// Called by the flusher after `stable` moved.
     pub fn on_horizon(&self, listener: Arc<dyn HorizonListener>) {
         self.log.on_horizon(listener);
+    }
+
+    /// It wants no more news.
+    pub fn forget_listener(&self, listener: &Arc<dyn HorizonListener>) {
+        self.log.forget_listener(listener);
     }
 
     /// Wakes the flusher; cheap when it is awake.

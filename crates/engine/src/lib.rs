@@ -35,6 +35,7 @@ mod table;
 mod txn;
 
 pub use critical::AbortOnPanic;
+pub use engine::promotion::PromotionError;
 pub use engine::{Engine, EngineConfig, KeepLogFrom, OpenError};
 pub use index::IndexMethod;
 pub use lock::{

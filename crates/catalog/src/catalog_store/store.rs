@@ -38,8 +38,7 @@ pub struct CatalogStore {
 impl CatalogStore {
     /// `highest_prepared`: the highest OID of an object that a prepared transaction made.
     pub fn new(catalog: Catalog, highest_prepared: u32) -> CatalogStore {
-        let highest = catalog.highest_oid().max(highest_prepared);
-        let next_oid = highest.max(Oid::FIRST_USER.0 - 1) + 1;
+        let next_oid = next_oid(&catalog, highest_prepared);
         CatalogStore {
             committed: RwLock::new(Arc::new(catalog)),
             generation: AtomicU64::new(2),
@@ -72,6 +71,12 @@ impl CatalogStore {
         self.generation.load(Ordering::Relaxed)
     }
 
+    /// OIDs are given out here from now on; another node has done that for the objects that are here.
+    pub(crate) fn go_on_behind(&self, highest_prepared: u32) {
+        let next_oid = next_oid(&self.committed(), highest_prepared);
+        self.next_oid.fetch_max(next_oid, Ordering::Relaxed);
+    }
+
     pub fn allocate_oid(&self) -> Oid {
         Oid(self.next_oid.fetch_add(1, Ordering::Relaxed))
     }
@@ -92,6 +97,11 @@ impl CatalogStore {
             _guard: guard,
         }
     }
+}
+
+fn next_oid(catalog: &Catalog, highest_prepared: u32) -> u32 {
+    let highest = catalog.highest_oid().max(highest_prepared);
+    highest.max(Oid::FIRST_USER.0 - 1) + 1
 }
 
 /// A publication under way. Dropped without `finish` (the commit failed) it leaves the old state.

@@ -150,8 +150,6 @@ pub struct Checkpointer {
     state: Mutex<State>,
     /// As of the last step, for whoever must not wait for the disk.
     report: Mutex<CheckpointReport>,
-    /// No round begins before this is stable.
-    not_before: Lsn,
     quit: AtomicBool,
     wake: (Mutex<bool>, Condvar),
 }
@@ -173,17 +171,8 @@ impl Checkpointer {
             config,
             report: Mutex::new(state.report()),
             state: Mutex::new(state),
-            not_before: Lsn::ZERO,
             quit: AtomicBool::new(false),
             wake: (Mutex::new(false), Condvar::new()),
-        }
-    }
-
-    /// Recovery has loaded the log up to `end`, one version of each row: an image as of an earlier time would lack rows.
-    pub fn not_before(self, end: Lsn) -> Checkpointer {
-        Checkpointer {
-            not_before: end,
-            ..self
         }
     }
 

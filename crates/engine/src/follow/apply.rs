@@ -117,7 +117,10 @@ impl Applier {
                 let state = SequenceState::decode(payload).ok_or_else(|| malformed("a SEQUENCE"))?;
                 self.engine.objects().restore_sequence(state);
             }
-            FrameKind::Term => self.begin_term(),
+            FrameKind::Term => {
+                self.abort_open();
+                self.log().note_term(header.term);
+            }
             FrameKind::Pad | FrameKind::RestorePoint => {}
         }
         self.log().replayed(header.end());
@@ -209,8 +212,8 @@ impl Applier {
         Ok(())
     }
 
-    /// What the terms before left open is aborted.
-    fn begin_term(&mut self) {
+    /// Whoever wrote what is open does not go on.
+    pub(super) fn abort_open(&mut self) {
         for (term, number) in std::mem::take(&mut self.open).into_keys() {
             self.log().fragments_ended(term, number, None);
         }

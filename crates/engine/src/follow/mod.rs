@@ -136,7 +136,11 @@ impl ReplayStart {
 
     pub fn open_log(&self, env: &Env, config: LogConfig, position: LogPosition, fail_stop: FailStop) -> Log {
         let term = self.term.unwrap_or(0);
-        let position = LogPosition { term, ..position };
+        // The last one that has begun, whether its frames are here still or not: a manifest must not forget it.
+        let position = LogPosition {
+            term: position.term - 1,
+            ..position
+        };
         let log = Log::open_following(env, config, position, self.visible, fail_stop);
         for &(transaction, first) in &self.open {
             log.keep_fragments(term, transaction, first);
@@ -164,6 +168,14 @@ impl ReplayStart {
         };
         (replay, self.scan)
     }
+}
+
+/// How far a node has followed: its log ends at `end`, all of it durable here, and has begun `terms`. Whoever took the log is
+/// gone.
+pub struct Followed {
+    pub replay: Replay,
+    pub end: Lsn,
+    pub terms: Vec<TermMark>,
 }
 
 /// Applies a log that grows. One for each engine that follows.
@@ -202,11 +214,44 @@ impl Replay {
         if until <= self.applied() {
             return Ok(());
         }
+        self.apply_to(until, terms, catalog)?;
+        self.applier.log().show(until);
+        Ok(())
+    }
+
+    /// Where the next frame to be applied begins.
+    pub(crate) fn position(&self) -> Lsn {
+        self.frames.position()
+    }
+
+    /// Applies every frame up to `end`, where the last one ends, and shows none of them: for a node that comes to lead.
+    /// What is open there is aborted, since whoever wrote it does not go on.
+    pub(crate) fn finish(
+        mut self,
+        end: Lsn,
+        terms: &[TermMark],
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
+        self.apply_to(end, terms, catalog)?;
+        if self.position() < end {
+            return Err(ReplayError::Gone(self.position()));
+        }
+        self.applier.abort_open();
+        Ok(())
+    }
+
+    /// Applies the frames that end at or below `until`.
+    fn apply_to(
+        &mut self,
+        until: Lsn,
+        terms: &[TermMark],
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
         loop {
             self.apply_fed(terms, catalog)?;
             let from = self.frames.fed_to();
             if from >= until {
-                break;
+                return Ok(());
             }
             let length = self.piece.len().min((until.0 - from.0) as usize);
             match self.ranges.read(from, &mut self.piece[..length]) {
@@ -215,8 +260,6 @@ impl Replay {
                 Err(error) => return Err(ReplayError::Io(error)),
             }
         }
-        self.applier.log().show(until);
-        Ok(())
     }
 
     fn apply_fed(&mut self, terms: &[TermMark], catalog: &dyn FollowedCatalog) -> Result<(), ReplayError> {

@@ -114,6 +114,14 @@ impl Buffer {
         self.flushed.0.store(lsn, Release);
     }
 
+    /// Goes on at `start`, a block border, with files prepared up to `prepared`. Nobody appends or flushes meanwhile.
+    pub fn go_on_at(&self, start: u64, prepared: u64) {
+        debug_assert!(start.is_multiple_of(BLOCK_BYTES) && start >= self.tail());
+        self.set_flushed(start);
+        self.set_prepared(prepared);
+        self.raise_tail(start);
+    }
+
     /// Of a log that nobody appends to here: it was replayed up to `lsn`.
     pub fn raise_tail(&self, lsn: u64) {
         self.tail.0.fetch_max(lsn, SeqCst);

@@ -122,7 +122,7 @@ impl Inner {
         if self.is_stopped() {
             return FlushOutcome::Stopped;
         }
-        if self.following {
+        if self.is_following() {
             return FlushOutcome::Idle;
         }
         let from = self.buffer.flushed();
@@ -201,7 +201,7 @@ impl Inner {
         let mut flusher = self.flusher.lock();
         let flushed = self.buffer.flushed();
         let room = self.buffer.tail() + self.buffer.reserve() <= self.buffer.prepared();
-        if flusher.sealed >= flushed || !room || self.is_stopped() || self.following {
+        if flusher.sealed >= flushed || !room || self.is_stopped() || self.is_following() {
             return FlushOutcome::Idle;
         }
         // It would vouch for less than was flushed; later, when the quorum has that.
@@ -221,7 +221,7 @@ impl Inner {
 
     /// Prepares the next segment if fewer than the configured number lie ahead. Answers whether it did something.
     pub(super) fn prepare_step(&self) -> bool {
-        if self.is_stopped() || self.following || !self.needs_segment() {
+        if self.is_stopped() || self.is_following() || !self.needs_segment() {
             return false;
         }
         let end = self.buffer.prepared();

@@ -39,25 +39,30 @@ impl Log {
 
     /// Is it another node's?
     pub fn is_following(&self) -> bool {
-        self.inner.following
+        self.inner.is_following()
     }
 
     /// The commit at `ts`, or all frames up to there, are about to count here.
     pub(crate) fn replayed(&self, ts: Lsn) {
-        debug_assert!(self.inner.following);
+        debug_assert!(self.inner.is_following());
         self.inner.buffer.raise_tail(ts.0);
+    }
+
+    /// The other node has begun this term.
+    pub(crate) fn note_term(&self, term: u32) {
+        self.inner.term.fetch_max(term, Relaxed);
     }
 
     /// Readers may look up to `lsn`, a block border: everything below was replayed.
     pub(crate) fn show(&self, lsn: Lsn) {
-        debug_assert!(self.inner.following && lsn.0.is_multiple_of(BLOCK_BYTES));
+        debug_assert!(self.inner.is_following() && lsn.0.is_multiple_of(BLOCK_BYTES));
         self.inner.buffer.raise_tail(lsn.0);
         self.inner.raise_local(lsn);
     }
 
     /// Up to where a manifest may say that everything is durable. Of another node's log that is all that was replayed.
     pub(crate) fn durable(&self) -> Lsn {
-        match self.inner.following {
+        match self.inner.is_following() {
             true => self.tail(),
             false => self.stable(),
         }

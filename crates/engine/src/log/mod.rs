@@ -9,14 +9,14 @@
 //!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
 //!  6. `tap`, `range`: the log's bytes for other nodes, as they are flushed and out of files; `scan`, `intake`: the log of
 //!     a node that takes them; `following`: what its readers and checkpoints see of that; `cut`: how such a log loses what
-//!     its leader does not have.
+//!     its leader does not have; `leading`: how it becomes this node's own.
 //!
 //! This file has the handle that everybody shares, [`Log`]; `writer` that of whoever commits, [`LogWriter`].
 //!
 //! Promises: an LSN below `stable` is on disk, on the quorum's too where there is one, and will be found by the reader; positions are never used twice.
 //! Leaves out: what commits mean (`txn`), what is replayed where (`recovery`), when old log may go (`checkpoint`).
 
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::Arc;
 
 use crate::sync::{Mutex, RwLock};
@@ -30,6 +30,7 @@ mod following;
 pub mod frame;
 mod horizon;
 pub mod intake;
+mod leading;
 mod open;
 pub mod patch;
 mod pins;
@@ -144,7 +145,9 @@ pub struct Log {
 struct Inner {
     config: LogConfig,
     clock: Arc<dyn Clock>,
-    term: u32,
+    /// That of the frames written here; of another node's log the last one that was replayed. Relaxed: whoever writes
+    /// begins to after it was set.
+    term: AtomicU32,
     system_id: u64,
     buffer: Buffer,
     segments: Segments,
@@ -167,9 +170,9 @@ struct Inner {
     quit: AtomicBool,
     stopped: AtomicBool,
     fail_stop: FailStop,
-    began: TermMark,
-    /// The log is another node's: nothing is written to it here (`following`).
-    following: bool,
+    began: Mutex<TermMark>,
+    /// The log is another node's: nothing is written to it here (`following`). Ends when it comes to lead (`leading`).
+    following: AtomicBool,
     /// Where `following`: files below are not needed any more.
     released: AtomicU64,
     /// When the last commit that was replayed was made there; 0: none was.
@@ -213,9 +216,17 @@ impl Log {
         self.inner.listeners.write().push(listener);
     }
 
+    /// The listener wants no more news; it is not called when this returns.
+    pub fn forget_listener(&self, listener: &Arc<dyn HorizonListener>) {
+        self.inner
+            .listeners
+            .write()
+            .retain(|other| !Arc::ptr_eq(other, listener));
+    }
+
     /// Wakes the flusher if it sleeps and there is something to flush. Call after appending, before waiting.
     pub fn request_flush(&self) {
-        if self.inner.following {
+        if self.inner.is_following() {
             return;
         }
         // A worker asks once a turn, whether it committed or not: an idle log must not cost it a system call. What the
@@ -261,7 +272,7 @@ impl Log {
     }
 
     pub fn term(&self) -> u32 {
-        self.inner.term
+        self.inner.term()
     }
 
     pub fn system_id(&self) -> u64 {
@@ -270,7 +281,7 @@ impl Log {
 
     /// Where this log's term begins.
     pub fn began(&self) -> TermMark {
-        self.inner.began
+        *self.inner.began.lock()
     }
 
     /// The quorum has everything below: for a log that was opened to wait for it.
@@ -339,7 +350,7 @@ impl Log {
     /// Frees files below `lsn`, unless somebody holds them; the manifest on disk no longer needs them.
     pub fn release_below(&self, lsn: Lsn) -> std::io::Result<usize> {
         let lowest = self.inner.retention.lowest(lsn);
-        if self.inner.following {
+        if self.inner.is_following() {
             self.inner.note_released(lowest);
             return Ok(0);
         }
@@ -359,6 +370,15 @@ impl Log {
 }
 
 impl Inner {
+    fn term(&self) -> u32 {
+        self.term.load(Relaxed)
+    }
+
+    fn is_following(&self) -> bool {
+        // Acquire pairs with the Release in `Log::lead`: the term, and where the log goes on, are known.
+        self.following.load(Acquire)
+    }
+
     fn is_stopped(&self) -> bool {
         self.stopped.load(Acquire)
     }
@@ -389,7 +409,7 @@ impl Inner {
             lsn: Lsn::ZERO,
             durable: Lsn::ZERO,
             wall_us: self.clock.wall_us(),
-            term: self.term,
+            term: self.term(),
             payload_crc,
         }
     }

@@ -4,7 +4,7 @@
 //! files are synced first. The new term begins on the next block border - the block of the end is not written again -
 //! with a TERM frame that names the end, and nothing else is admitted before that frame is durable.
 
-use crate::sync::atomic::{AtomicBool, AtomicU64};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::io;
 use std::sync::Arc;
 
@@ -83,29 +83,8 @@ impl Log {
             .map_err(|e| cannot("the log files could not be synced", e))?;
         env.disk.sync_dir(LOG_DIRECTORY)?;
         let log = Log::around(env, config, position, segments, agreed, false, fail_stop);
+        while log.prepare_step() {}
         log.begin_term()?;
-        Ok(log)
-    }
-
-    /// Begins the term that a cluster has given to this node, behind what was recovered; `known`: what others are known to
-    /// have of that.
-    pub fn open_term(
-        env: &Env,
-        config: LogConfig,
-        position: LogPosition,
-        term: u32,
-        known: Lsn,
-        fail_stop: FailStop,
-    ) -> io::Result<Log> {
-        if term < position.term {
-            return Err(io::Error::other(format!(
-                "this node is to begin term {term}, but term {} has begun in its log",
-                position.term - 1
-            )));
-        }
-        let log = Log::open_agreed(env, config, LogPosition { term, ..position }, known, fail_stop)?;
-        // Recovery keeps one version of a row: a reader as of an earlier time would find half of what was recovered.
-        log.raise_acked(log.began().start);
         Ok(log)
     }
 
@@ -129,18 +108,13 @@ impl Log {
             "the ring is too small for its writers"
         );
         let slot = buffer.take_slot().expect("a new table has free slots");
-        let began = TermMark {
-            term: position.term,
-            start: Lsn(start),
-            previous_end: position.end,
-            nonce: Prng::fork(env.seed, position.term.into()).next_u64(),
-        };
+        let began = mark_of(env, position.term, position.end);
         Log {
             inner: Arc::new(Inner {
                 config,
                 clock: env.clock.clone(),
-                term: position.term,
-                began,
+                term: AtomicU32::new(position.term),
+                began: Mutex::new(began),
                 system_id: position.system_id,
                 buffer,
                 segments,
@@ -160,7 +134,7 @@ impl Log {
                 quit: AtomicBool::new(false),
                 stopped: AtomicBool::new(false),
                 fail_stop,
-                following,
+                following: AtomicBool::new(following),
                 released: AtomicU64::new(0),
                 replayed_us: AtomicU64::new(0),
                 tap: RwLock::new(None),
@@ -168,12 +142,13 @@ impl Log {
         }
     }
 
-    fn begin_term(&self) -> io::Result<()> {
-        while self.prepare_step() {}
+    /// Appends the term's first frame and flushes it. A segment with room for it is prepared.
+    pub(super) fn begin_term(&self) -> io::Result<()> {
+        let began = self.began();
         let payload = TermStart {
-            previous_end: self.began().previous_end,
+            previous_end: began.previous_end,
             system_id: self.system_id(),
-            nonce: self.began().nonce,
+            nonce: began.nonce,
         }
         .encode();
         let writer = self.writer();
@@ -192,6 +167,16 @@ impl Log {
                 "the first frame of the new term could not be written to the log",
             )),
         }
+    }
+}
+
+/// Of a term that this node begins behind `end`.
+pub(super) fn mark_of(env: &Env, term: u32, end: Lsn) -> TermMark {
+    TermMark {
+        term,
+        start: Lsn(end.0.next_multiple_of(BLOCK_BYTES)),
+        previous_end: end,
+        nonce: Prng::fork(env.seed, term.into()).next_u64(),
     }
 }
 

@@ -45,7 +45,7 @@ impl Log {
 
     /// Is there room for a frame of this size now? Nothing is promised: others may take it.
     pub(crate) fn look_for_room(&self, payload_bytes: usize) -> Result<(), LogError> {
-        if self.inner.following {
+        if self.inner.is_following() {
             return Err(LogError::Following);
         }
         match self.inner.buffer.look(frame_bytes(payload_bytes)) {
@@ -56,7 +56,7 @@ impl Log {
 
     pub(super) fn check_writable(&self) -> Result<(), LogError> {
         match () {
-            () if self.inner.following => Err(LogError::Following),
+            () if self.inner.is_following() => Err(LogError::Following),
             () if self.inner.is_stopped() => Err(LogError::Stopped),
             () => Ok(()),
         }

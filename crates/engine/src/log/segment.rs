@@ -160,6 +160,14 @@ impl Segments {
         }
     }
 
+    /// Takes over the files that somebody else has written meanwhile, instead of those it knew.
+    pub fn take_over(&self, live: Vec<Segment>, free: Vec<String>) {
+        *self.state.lock() = State {
+            live: live.into(),
+            free,
+        };
+    }
+
     /// The end of the last prepared segment; `None` when there is no file at all.
     pub fn prepared_end(&self) -> Option<u64> {
         self.state

@@ -216,13 +216,13 @@ impl LogWriter {
 
     fn fragment_owner(&self, redo: &RedoBuffer) -> Option<PinOwner> {
         Some(PinOwner::Fragmented {
-            term: self.log.inner.term,
+            term: self.log.inner.term(),
             transaction: redo.fragmented_transaction()?,
         })
     }
 
     fn pin_change(&self, kind: FrameKind, payload: &[u8]) -> Option<PinChange> {
-        let term = self.log.inner.term;
+        let term = self.log.inner.term();
         match kind {
             FrameKind::Commit | FrameKind::Void => {
                 let change = PinChange::of_commit(term, payload)?;

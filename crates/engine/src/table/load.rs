@@ -49,6 +49,21 @@ pub(crate) struct LoadMemory(BlockPool<Entry>);
 impl Table {
     /// After the last operation: row ids without a row are free, rows are counted.
     pub(crate) fn finish_load(&self, threads: usize) {
+        let (free, live) = self.free_and_live(threads);
+        self.free_lowest_first(free);
+        self.count_rows(live);
+    }
+
+    /// Of a table that was replayed, where another node knew which row ids are free. Nobody else uses it, and whatever is
+    /// rolled back has left its row.
+    pub(crate) fn find_free_rows(&self, threads: usize) {
+        self.forget_free_rows();
+        let (free, _) = self.free_and_live(threads);
+        self.free_lowest_first(free);
+    }
+
+    /// Row ids without a row, and how many have one.
+    fn free_and_live(&self, threads: usize) -> (Vec<RowId>, i64) {
         let pieces = self.pieces();
         let found: Result<Vec<(Vec<RowId>, i64)>, ()> = parallel::share(
             threads,
@@ -67,8 +82,7 @@ impl Table {
             free.extend(rows);
             live += count;
         }
-        self.free_lowest_first(free);
-        self.count_rows(live);
+        (free, live)
     }
 
     /// A prepared transaction made the table and has written its rows again; they are not counted before they are

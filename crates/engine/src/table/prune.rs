@@ -208,6 +208,14 @@ impl Collector {
         self.keeps_row_ids.store(true, Ordering::Relaxed);
     }
 
+    /// The node leads from now on: ids that become free are given out again. Those that were freed before are found by
+    /// whoever looks for rows without a version ([`Table::find_free_rows`]), and are not to be freed twice.
+    pub(crate) fn give_row_ids(&self) {
+        self.queue.lock().retain(|item| item.kind != ItemKind::FreedRow);
+        // Relaxed: nobody else has the engine.
+        self.keeps_row_ids.store(false, Ordering::Relaxed);
+    }
+
     fn free_row(&self, table: &Table, row: RowId) {
         if !self.keeps_row_ids.load(Ordering::Relaxed) {
             table.free_rows([row]);

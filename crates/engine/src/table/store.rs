@@ -339,6 +339,15 @@ impl Table {
         self.free_count.store(free.len(), Ordering::Relaxed);
     }
 
+    /// None of the ids that were given out counts as free any more; nobody is about to take one.
+    pub(crate) fn forget_free_rows(&self) {
+        for lane in &self.lanes {
+            *lane.0.lock() = Lane::default();
+        }
+        self.free.lock().clear();
+        self.free_count.store(0, Ordering::Relaxed);
+    }
+
     /// Recovery: these ids, free as far as the table knows, belong to rows of prepared transactions.
     pub(crate) fn reserve_rows(&self, rows: &HashSet<RowId>) {
         let mut free = self.free.lock();

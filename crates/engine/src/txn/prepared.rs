@@ -32,7 +32,7 @@ use crate::log::LogUnavailable;
 use crate::log::{FrameKind, LogError, RedoBuffer, SetAside, varint};
 use crate::slots::TransactionId;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::table::version::Version;
 use mote_common::{Lsn, RowId, TableId};
 pub(crate) use objects::InsertedRows;
@@ -126,7 +126,8 @@ struct Entry {
 
 /// All prepared transactions of an engine, by gid. Lock order: `entries` is never held while `dormant` is taken.
 pub(crate) struct PreparedTransactions {
-    maximum: usize,
+    /// Relaxed: changes while nobody else has the engine.
+    maximum: AtomicUsize,
     log_bytes: u64,
     entries: Mutex<BTreeMap<String, Arc<Entry>>>,
 }
@@ -134,10 +135,15 @@ pub(crate) struct PreparedTransactions {
 impl PreparedTransactions {
     pub(crate) fn new(maximum: usize, log_bytes: u64) -> PreparedTransactions {
         PreparedTransactions {
-            maximum,
+            maximum: AtomicUsize::new(maximum),
             log_bytes,
             entries: Mutex::default(),
         }
+    }
+
+    /// So many from now on; those that are there stay.
+    pub(crate) fn set_maximum(&self, maximum: usize) {
+        self.maximum.store(maximum, Ordering::Relaxed);
     }
 
     /// Takes a gid for a transaction that is being prepared.
@@ -145,17 +151,16 @@ impl PreparedTransactions {
         if info.gid.len() > GID_BYTES_MAX {
             return Err(PrepareError::GidTooLong);
         }
-        if self.maximum == 0 {
+        let maximum = self.maximum.load(Ordering::Relaxed);
+        if maximum == 0 {
             return Err(PrepareError::Disabled);
         }
         let mut entries = self.entries.lock();
         if entries.contains_key(&info.gid) {
             return Err(PrepareError::GidInUse);
         }
-        if entries.len() >= self.maximum {
-            return Err(PrepareError::TooMany {
-                maximum: self.maximum,
-            });
+        if entries.len() >= maximum {
+            return Err(PrepareError::TooMany { maximum });
         }
         Ok(insert(&mut entries, info))
     }
@@ -382,7 +387,7 @@ impl EngineCore {
 
     /// Prepared transactions there can be.
     pub fn prepared_max(&self) -> usize {
-        self.prepared.maximum
+        self.prepared.maximum.load(Ordering::Relaxed)
     }
 
     /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does; what it answers is handed back. The reply may leave when

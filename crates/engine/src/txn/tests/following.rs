@@ -4,7 +4,7 @@
 use super::prepared::{finish, mortal};
 use super::*;
 use crate::check::check_indexes;
-use crate::follow::{FollowedCatalog, Published, Replay};
+use crate::follow::{Followed, FollowedCatalog, Published, Replay};
 use crate::log::cut_log;
 use crate::log::intake::Intake;
 use crate::log::range::LogRanges;
@@ -13,7 +13,7 @@ use mote_common::Lsn;
 use mote_common::prng::Prng;
 
 /// These databases have no SQL catalog.
-struct NoCatalog;
+pub(super) struct NoCatalog;
 
 impl FollowedCatalog for NoCatalog {
     fn changes<'a>(&'a self, _: Vec<PreparedWrite>) -> Result<Option<Published<'a>>, String> {
@@ -21,14 +21,14 @@ impl FollowedCatalog for NoCatalog {
     }
 }
 
-struct Follower {
-    engine: Arc<Engine>,
-    disk: SimDisk,
-    intake: Intake,
-    replay: Replay,
+pub(super) struct Follower {
+    pub engine: Arc<Engine>,
+    pub disk: SimDisk,
+    pub intake: Intake,
+    pub replay: Replay,
 }
 
-fn following() -> EngineConfig {
+pub(super) fn following() -> EngineConfig {
     EngineConfig {
         following: true,
         ..mortal()
@@ -37,7 +37,7 @@ fn following() -> EngineConfig {
 
 impl Follower {
     /// On a copy of the primary's directory, or where it was.
-    fn open(disk: SimDisk) -> Follower {
+    pub fn open(disk: SimDisk) -> Follower {
         let engine = open_with(&disk, following());
         let (replay, scan) = engine.take_replay().expect("it follows, and nobody has asked");
         let intake = open_intake(&disk, &engine, &scan);
@@ -49,20 +49,20 @@ impl Follower {
         }
     }
 
-    fn restart(self) -> Follower {
+    pub fn restart(self) -> Follower {
         let disk = self.disk.crash();
         Follower::open(disk)
     }
 
     /// Takes what the primary has flushed, and shows what lies below `stable`.
-    fn follow(&mut self, primary: &Fixture, stable: Lsn) {
+    pub fn follow(&mut self, primary: &Fixture, stable: Lsn) {
         self.take(primary);
         self.replay
             .advance(stable.min(self.intake.flushed()), &[], &NoCatalog)
             .expect("it is the primary's log");
     }
 
-    fn take(&mut self, primary: &Fixture) {
+    pub fn take(&mut self, primary: &Fixture) {
         let log = primary.engine.log();
         let mut ranges = LogRanges::new(primary.engine.disk(), log.system_id(), log.segment_bytes());
         let mut piece = vec![0; 64 << 10];
@@ -79,7 +79,15 @@ impl Follower {
         self.intake.sync().expect("the disk works");
     }
 
-    fn as_fixture(&self, primary: &Fixture) -> Fixture {
+    pub fn finish(self) -> Followed {
+        Followed {
+            replay: self.replay,
+            end: self.intake.flushed(),
+            terms: Vec::new(),
+        }
+    }
+
+    pub fn as_fixture(&self, primary: &Fixture) -> Fixture {
         let table = self.engine.table(primary.table.id()).expect("replayed");
         Fixture {
             engine: self.engine.clone(),
@@ -134,12 +142,12 @@ fn seen_by(f: &Fixture, transaction: &Transaction, snapshot: &Snapshot) -> Vec<(
     rows
 }
 
-fn check(f: &Fixture) {
+pub(super) fn check(f: &Fixture) {
     let checked = check_indexes(&f.engine, &mut |_, _| {}).expect("it runs");
     assert_eq!(checked.faults, []);
 }
 
-fn flushed(f: &Fixture) -> Lsn {
+pub(super) fn flushed(f: &Fixture) -> Lsn {
     f.engine.log().flush_step();
     f.engine.log().stable()
 }

@@ -27,7 +27,6 @@ mod expressions;
 mod following;
 mod history;
 mod known;
-mod leading;
 mod later_snapshot;
 mod locks;
 #[cfg(mote_shuttle)]
@@ -35,6 +34,7 @@ mod model;
 mod objects;
 mod prepared;
 mod prepared_objects;
+mod promotion;
 mod read_columns;
 mod serializable;
 mod stress;
