@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use mote_catalog::database::Database;
+use mote_engine::HorizonListener;
 use parking_lot::RwLock;
 
 use crate::analyzer::Analyzer;
@@ -21,8 +22,10 @@ use crate::registry::Registry;
 use crate::replication::hub::HubThread;
 use crate::replication::synchronous;
 use crate::shared::Shared;
+use crate::socket::Listener;
 use crate::socket_file::SocketFile;
-use crate::starting::{StartError, Starting};
+use crate::starting::{Ready, StartError, Starting};
+use crate::tls::TlsContext;
 
 /// A running server. Dropping it stops it.
 pub struct Server {
@@ -32,6 +35,9 @@ pub struct Server {
     stop: Arc<AtomicBool>,
     crew: Arc<Crew>,
     acceptor: Option<JoinHandle<()>>,
+    listeners: Arc<Vec<Listener>>,
+    /// Tells the workers how far the log is.
+    waker: Option<Arc<dyn HorizonListener>>,
     hub: Option<HubThread>,
     analyzer: Option<Analyzer>,
     /// Removed when nobody listens any more.
@@ -92,15 +98,19 @@ impl Server {
             stop: Arc::new(AtomicBool::new(false)),
             crew: Crew::new(long),
             acceptor: None,
+            listeners: door.listeners.clone(),
+            waker: None,
             hub,
             analyzer: None,
             socket_file: door.socket_file,
         };
-        shared.engine().on_horizon(Arc::new(HorizonWaker {
+        let waker: Arc<dyn HorizonListener> = Arc::new(HorizonWaker {
             workers: server.inboxes.clone(),
             database: Arc::downgrade(&shared.database),
             generation: AtomicU64::new(0),
-        }));
+        });
+        shared.engine().on_horizon(waker.clone());
+        server.waker = Some(waker);
         server.crew.start(workers).map_err(StartError::Thread)?;
         server.analyzer = Some(Analyzer::start(&shared.database).map_err(StartError::Thread)?);
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
@@ -120,6 +130,23 @@ impl Server {
         self.shared.database.ask_reload();
     }
 
+    /// Ends all sessions as [`stop`](Server::stop) does, and keeps the sockets: who connects from now on is told that the
+    /// server starts, until another one listens there.
+    pub fn begin_anew(mut self) -> Result<Starting, StartError> {
+        let socket_file = self.socket_file.take();
+        self.stop();
+        let config = &self.shared.config;
+        let tls = config.tls.as_ref().map(TlsContext::load).transpose();
+        let ready = Ready {
+            address: self.address,
+            listeners: self.listeners.clone(),
+            socket_file,
+            tls: tls.map_err(StartError::Tls)?,
+            rules: config.read_rules().map_err(StartError::Rules)?,
+        };
+        Starting::again(config, ready)
+    }
+
     /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
@@ -133,6 +160,9 @@ impl Server {
         self.crew.join();
         drop(self.analyzer.take());
         drop(self.hub.take());
+        if let Some(waker) = self.waker.take() {
+            self.shared.engine().forget_listener(&waker);
+        }
         self.socket_file = None;
     }
 }

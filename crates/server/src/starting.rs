@@ -140,7 +140,25 @@ impl Starting {
         for listener in &listeners {
             listener.set_nonblocking().map_err(failed)?;
         }
-        let listeners = Arc::new(listeners);
+        let ready = Ready {
+            address,
+            listeners: Arc::new(listeners),
+            socket_file,
+            tls,
+            rules,
+        };
+        Starting::again(config, ready)
+    }
+
+    /// On sockets that a server listened on before.
+    pub(crate) fn again(config: &ServerConfig, ready: Ready) -> Result<Starting, StartError> {
+        let Ready {
+            address,
+            listeners,
+            socket_file,
+            tls,
+            rules,
+        } = ready;
         let stop = Arc::new(AtomicBool::new(false));
         let (doors, ended) = (listeners.clone(), stop.clone());
         let encrypts = tls.is_some();

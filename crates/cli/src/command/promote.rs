@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// if this server was one of its synchronous ones (synchronous_standby_names), or if it shows
 /// everything: compare pg_last_wal_replay_lsn() here with pg_current_wal_flush_lsn() there.
 ///
-/// With --url the follower runs. It ends its sessions, starts again in the same process as a primary,
-/// at the same address, and the command returns when it takes writes. Take --follow from its command
+/// With --url the follower runs. It ends its sessions, applies what it has received, and takes writes at
+/// the same address: nothing is loaded again. The command returns then. Take --follow from its command
 /// line before its next start. The role must be a superuser's. SELECT pg_promote() does the same.
 ///
 /// With --data the follower is stopped. Its directory follows nobody any more: start it without --follow.

@@ -1,8 +1,6 @@
 //! `mote serve`: opens or creates a data directory, listens, stops cleanly on SIGTERM and SIGINT.
 
-use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -259,18 +257,30 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     limit_values(&database);
     mote_server::free_elsewhere().map_err(|e| format!("could not start a thread: {e}"))?;
     let follower = part.follow(&database, &arguments.data)?;
-    let address = door.address();
-    let result = listen_until_signal(&database, config, door, &mut signals);
-    drop(follower);
+    let result = serve_sessions(&database, &config, door, follower, &mut signals);
     database.close();
     drop(database);
-    match result? {
-        Ended::Stopped => {
-            eprintln!("mote: stopped");
-            Ok(())
+    result?;
+    eprintln!("mote: stopped");
+    Ok(())
+}
+
+/// Until somebody stops the server, as a follower first if it is one.
+fn serve_sessions(
+    database: &Arc<Database>,
+    config: &ServerConfig,
+    door: Starting,
+    mut follower: Option<Follower>,
+    signals: &mut Signals,
+) -> Result<(), String> {
+    let mut door = door;
+    while let Ended::Promoted(opened) = listen_until_signal(database, config.clone(), door, signals)? {
+        if let Some(follower) = follower.take() {
+            become_primary(database, follower)?;
         }
-        Ended::Promoted => become_primary(&arguments.data, address),
+        door = opened;
     }
+    Ok(())
 }
 
 /// What this server is to its directory.
@@ -321,35 +331,25 @@ impl Part {
     }
 }
 
-/// Starts again as a primary, in this process: what was received is recovered to its end, and a term begins.
-fn become_primary(data: &Path, address: SocketAddr) -> Result<(), String> {
-    let disk = mote_common::env::real::disk(data);
-    node::set_follows(&*disk, follow::system_id(data)?, false).map_err(|error| error.to_string())?;
+/// What was received is applied to its end, and a term begins; all rows are in memory already.
+fn become_primary(database: &Arc<Database>, follower: Follower) -> Result<(), String> {
+    let began = Instant::now();
     eprintln!("mote: becomes a primary");
-    let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
-    let arguments = without_following(std::env::args_os().skip(1), address);
-    let error = std::process::Command::new(own).args(arguments).exec();
-    Err(format!(
-        "could not start again as a primary: {error}; start without --follow"
-    ))
-}
-
-/// The command line of a server that follows nobody any more, and listens where it did: clients know that address, also
-/// where the system chose the port.
-fn without_following(arguments: impl Iterator<Item = OsString>, address: SocketAddr) -> Vec<OsString> {
-    let mut arguments = arguments;
-    let mut kept = Vec::new();
-    while let Some(argument) = arguments.next() {
-        let text = argument.to_string_lossy();
-        let name = text.split('=').next().unwrap_or_default();
-        if !["--follow", "--name", "--listen"].contains(&name) {
-            kept.push(argument);
-        } else if name == text {
-            arguments.next();
-        }
-    }
-    kept.push(format!("--listen={address}").into());
-    kept
+    let failed = |error: &dyn std::fmt::Display| {
+        format!(
+            "could not become a primary: {error}. mote promote --data DIR makes its directory a primary's"
+        )
+    };
+    let engine = database.engine();
+    let followed = follower.finish().map_err(|error| failed(&error))?;
+    node::set_follows(&*engine.disk(), engine.log().system_id(), false).map_err(|error| failed(&error))?;
+    database.lead(followed, None).map_err(|error| failed(&error))?;
+    eprintln!(
+        "mote: leads term {} after {:.3} s",
+        engine.log().term(),
+        began.elapsed().as_secs_f64()
+    );
+    Ok(())
 }
 
 fn parse_synchronous(text: &str) -> Result<String, String> {
@@ -414,7 +414,6 @@ fn listen_until_signal(
     if let Some(socket) = socket {
         eprintln!("mote: and on the Unix socket {}", socket.display());
     }
-    let mut ended = Ended::Stopped;
     for signal in signals.forever() {
         match signal {
             SIGHUP => {
@@ -422,19 +421,25 @@ fn listen_until_signal(
                 server.reload();
                 continue;
             }
-            PROMOTE => ended = Ended::Promoted,
+            // Asked twice: it leads already.
+            PROMOTE if !database.is_following() => continue,
+            PROMOTE => {
+                let door = server.begin_anew().map_err(|e| e.to_string())?;
+                return Ok(Ended::Promoted(door));
+            }
             signal => eprintln!("mote: {} received, ending sessions", signal_name(signal)),
         }
         break;
     }
     server.stop();
-    Ok(ended)
+    Ok(Ended::Stopped)
 }
 
-/// Why a server listens no more.
+/// Why a server has no more sessions.
 enum Ended {
     Stopped,
-    Promoted,
+    /// To become a primary; its sockets are kept.
+    Promoted(Starting),
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -19,7 +19,7 @@ use mote_catalog::followed::ReplayedCatalog;
 use mote_common::Lsn;
 use mote_common::env::net::real::adopt;
 use mote_engine::Engine;
-use mote_engine::follow::Replay;
+use mote_engine::follow::{Followed, Replay};
 use mote_engine::log::intake::{Intake, IntakeError};
 use mote_engine::log::scan::{LogScan, scan_log};
 use mote_engine::log::{LogConfig, TermMark, cut_log};
@@ -55,7 +55,8 @@ pub struct FollowConfig {
 struct Shared {
     database: Arc<Database>,
     engine: Arc<Engine>,
-    replay: Mutex<Replay>,
+    /// `None` when the node follows no more.
+    replay: Mutex<Option<Replay>>,
     terms: Mutex<Vec<TermMark>>,
     /// What the primary has told of, and what is durable here.
     stable: AtomicU64,
@@ -68,7 +69,14 @@ struct Shared {
 /// The threads of a node that follows.
 pub struct Follower {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    replaying: Option<JoinHandle<()>>,
+    receiving: Option<JoinHandle<Result<Received, String>>>,
+}
+
+/// What the thread that takes the log leaves behind: all of it is durable here.
+struct Received {
+    end: Lsn,
+    terms: Vec<TermMark>,
 }
 
 impl Follower {
@@ -84,7 +92,7 @@ impl Follower {
         let stable = scan.durable.max(engine.log().stable());
         let shared = Arc::new(Shared {
             database: database.clone(),
-            replay: Mutex::new(replay),
+            replay: Mutex::new(Some(replay)),
             terms: Mutex::new(history.marks().to_vec()),
             stable: AtomicU64::new(stable.0),
             flushed: AtomicU64::new(0),
@@ -104,30 +112,56 @@ impl Follower {
             id,
             history,
             log,
+            cutting: false,
             poll,
             told: String::new(),
         };
-        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-            std::thread::Builder::new().name(name.into()).spawn(run)
-        };
+        let named = |name: &str| std::thread::Builder::new().name(name.into());
         let replaying = shared.clone();
-        let threads = vec![
-            spawn("mote-replay", Box::new(move || replaying.replay()))?,
-            spawn("mote-receiver", Box::new(move || receiving.run()))?,
-        ];
-        Ok(Follower { shared, threads })
+        let mut follower = Follower {
+            shared,
+            replaying: Some(named("mote-replay").spawn(move || replaying.replay())?),
+            receiving: None,
+        };
+        follower.receiving = Some(named("mote-receiver").spawn(move || receiving.run())?);
+        Ok(follower)
+    }
+}
+
+impl Follower {
+    /// Ends the stream and both threads: for a node that comes to lead.
+    pub fn finish(mut self) -> Result<Followed, String> {
+        let received = self.join()?;
+        let replay = self.shared.replay.lock().take();
+        Ok(Followed {
+            replay: replay.ok_or("it was taken before")?,
+            end: received.end,
+            terms: received.terms,
+        })
+    }
+
+    fn join(&mut self) -> Result<Received, String> {
+        self.shared.quit.store(true, Ordering::Release); // pairs with the Acquire in the loops
+        self.shared.ring();
+        self.shared.rouse_receiver();
+        let replayed = self.replaying.take().map(JoinHandle::join);
+        let received = self.receiving.take().map(JoinHandle::join);
+        match (replayed, received) {
+            (Some(Ok(())), Some(Ok(received))) => received,
+            (Some(Err(_)), _) | (_, Some(Err(_))) => {
+                Err("a thread that follows the primary ended in a panic".into())
+            }
+            _ => Err("it follows no more".into()),
+        }
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.shared.quit.store(true, Ordering::Release); // pairs with the Acquire in the loops
-        self.shared.ring();
-        self.shared.rouse_receiver();
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                eprintln!("mote: a thread that follows the primary ended in a panic");
-            }
+        if (self.replaying.is_some() || self.receiving.is_some())
+            && let Err(error) = self.join()
+        {
+            eprintln!("mote: {error}");
         }
     }
 }
@@ -168,7 +202,10 @@ impl Shared {
             let applied = self.engine.log().stable();
             let until = self.until().min(Lsn(applied.0 + REPLAY_BYTES));
             let terms = self.terms.lock().clone();
-            let result = self.replay.lock().advance(until, &terms, &catalog);
+            let result = match &mut *self.replay.lock() {
+                Some(replay) => replay.advance(until, &terms, &catalog),
+                None => return,
+            };
             if let Err(error) = result {
                 eprintln!(
                     "mote: replay has stopped: {error}. Readers see the state of {applied}; clone this node anew"
@@ -229,13 +266,15 @@ struct Receiving {
     id: NodeId,
     history: History,
     log: FollowedLog,
+    /// The files are no longer those that `log` was opened on.
+    cutting: bool,
     poll: Poll,
     /// Said last, so that the same is not said again.
     told: String,
 }
 
 impl Receiving {
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<Received, String> {
         while !self.shared.ends() {
             let ended = match (self.config.connect)() {
                 Ok(stream) => self.follow(stream),
@@ -243,13 +282,30 @@ impl Receiving {
             };
             self.shared.database.cluster().set_primary(None);
             if self.shared.ends() {
-                return;
+                break;
             }
             self.tell(ended);
             let mut events = Events::with_capacity(4);
             // Woken early by whoever ends it; another wake-up only tries again sooner.
             let _ = self.poll.poll(&mut events, Some(RETRY));
         }
+        self.leave()
+    }
+
+    /// What a stream brought that broke before it was synced, too.
+    fn leave(&mut self) -> Result<Received, String> {
+        if self.cutting {
+            return Err("the log was not cut to its end".into());
+        }
+        self.log.sync().map_err(|error| error.to_string())?;
+        for mark in self.log.intake.take_terms() {
+            self.history.begin(mark);
+        }
+        self.note_terms()?;
+        Ok(Received {
+            end: self.log.flushed(),
+            terms: self.history.marks().to_vec(),
+        })
     }
 
     fn tell(&mut self, what: String) {
@@ -336,6 +392,7 @@ impl Receiving {
         let failed = |error: io::Error| error.to_string();
         // Nobody reads files while they change. What is applied lies below the cut.
         let mut replay = self.shared.replay.lock();
+        self.cutting = true;
         if start.cut < self.log.received() {
             eprintln!(
                 "mote: the log is cut at {}: the primary lost what lay behind, or another one took over there",
@@ -347,7 +404,10 @@ impl Receiving {
         let from = engine.checkpoint_report().log_start;
         let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())?;
         self.log.intake = open_intake(engine, &scan, start.marks.clone()).map_err(failed)?;
-        replay.files_changed();
+        self.cutting = false;
+        if let Some(replay) = &mut *replay {
+            replay.files_changed();
+        }
         drop(replay);
         if self.log.received() != start.cut {
             return Err(format!(

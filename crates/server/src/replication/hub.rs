@@ -147,6 +147,8 @@ impl HubThread {
 impl Drop for HubThread {
     fn drop(&mut self) {
         self.engine.log().set_tap(None);
+        let listener: Arc<dyn HorizonListener> = self.hub.clone();
+        self.engine.forget_listener(&listener);
         self.hub.quit.store(true, Ordering::Release); // pairs with the Acquire in `run`
         self.hub.rouse();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
