@@ -31,8 +31,8 @@ use mote_sql::expr::{Expr, SortKey};
 
 /// Up to here all left-deep orders are compared.
 const EXHAUSTIVE_UNITS: usize = 12;
-/// But no more steps than these, each as long as it has conditions: a step takes some two microseconds, and nobody wants to
-/// wait for a plan. A star of twelve tables stays below it, twelve tables that are all linked with each other do not.
+/// But no more steps than these: a step takes some two microseconds, and nobody wants to wait for a plan. A star of twelve
+/// tables stays below it, twelve tables that are all linked with each other do not.
 const COMPARED_MAX: usize = 40_000;
 /// Bits of the set type.
 const UNITS_MAX: usize = 64;

@@ -3,13 +3,29 @@
 //! Left-deep: a set grows by one unit at a time. A LATERAL unit comes behind what it reads; a product without a condition
 //! comes last.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use mote_common::SqlResult;
 
+use super::pair::Pairing;
 use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Side, Unit};
 use crate::optimize::{Joined, Planner};
 use crate::plan::node::JoinKind;
 use mote_sql::bind::query::FromTree;
 use mote_sql::expr::Expr;
+
+/// Steps that finding out about a pairing takes, compared with using what is known of it.
+const PAIRING_STEPS: usize = 10;
+
+/// Units and links whose orders are compared.
+struct Orders<'u> {
+    units: &'u [Unit],
+    links: &'u [Link],
+    /// What is known of adding a unit by some of the links, by their positions: the same for many sets.
+    known: HashMap<(usize, Vec<usize>), Pairing>,
+    spent: usize,
+}
 
 impl Planner<'_> {
     /// Several units in their best order.
@@ -63,11 +79,17 @@ impl Planner<'_> {
                 cost,
             });
         }
+        let mut orders = Orders {
+            units: &units,
+            links: &links,
+            known: HashMap::new(),
+            spent: 0,
+        };
         let compared = match units.len() <= EXHAUSTIVE_UNITS {
-            true => self.exhaustive_order(&units, &links),
+            true => self.exhaustive_order(&mut orders),
             false => None,
         };
-        let order = compared.unwrap_or_else(|| self.greedy_order(&units, &links));
+        let order = compared.unwrap_or_else(|| self.greedy_order(&mut orders));
         let mut done = 1u64 << order[0];
         let first = std::mem::replace(&mut units[order[0]].side, Side::Used);
         let mut joined = self.alone(first, &[], false)?;
@@ -87,15 +109,15 @@ impl Planner<'_> {
     }
 
     /// Rows and cost after adding a unit to a set.
-    pub(super) fn extend(
+    fn extend(
         &self,
-        units: &[Unit],
-        links: &[Link],
+        order: &mut Orders<'_>,
         set: u64,
         rows: f64,
         cost: f64,
         next: usize,
     ) -> Option<(f64, f64)> {
+        let Orders { units, links, .. } = *order;
         let unit = &units[next];
         let available = |item: &u16| {
             units
@@ -107,31 +129,35 @@ impl Planner<'_> {
             return None;
         }
         let after = set | 1 << next;
-        let linking = links
-            .iter()
-            .filter(|link| link.units & !after == 0 && link.units & (1 << next) != 0);
-        let conditions: Vec<&Expr> = linking.filter_map(|link| link.condition.as_ref()).collect();
+        let is_linking = |link: &Link| link.units & !after == 0 && link.units & (1 << next) != 0;
+        let linking: Vec<usize> = (0..links.len())
+            .filter(|link| is_linking(&links[*link]))
+            .collect();
         let lateral = !unit.after.is_empty();
-        let (_, rows, added) = self.method(
-            JoinKind::Inner,
-            (rows, &unit.items),
-            (&unit.side, unit.rows, unit.cost),
-            &conditions,
-            lateral,
-        );
-        // A product without a condition comes last, whatever it costs.
-        let penalty = if conditions.is_empty() && !lateral {
-            4.0
-        } else {
-            1.0
+        let is_product = linking.is_empty() && !lateral;
+        let pairing = match order.known.entry((next, linking)) {
+            Entry::Occupied(known) => {
+                order.spent += 1;
+                known.into_mut()
+            }
+            Entry::Vacant(place) => {
+                let by = place.key().1.iter();
+                let conditions: Vec<&Expr> = by.filter_map(|link| links[*link].condition.as_ref()).collect();
+                order.spent += PAIRING_STEPS + conditions.len();
+                let side = (&unit.side, unit.rows);
+                place.insert(self.pairing(JoinKind::Inner, &unit.items, side, &conditions, lateral))
+            }
         };
+        let (_, rows, added) = pairing.cheapest(JoinKind::Inner, rows, unit.rows, unit.cost);
+        // A product without a condition comes last, whatever it costs.
+        let penalty = if is_product { 4.0 } else { 1.0 };
         Some((rows, cost + added * penalty))
     }
 
     /// None where there are too many orders to compare: of many units that are all linked with each other.
-    fn exhaustive_order(&self, units: &[Unit], links: &[Link]) -> Option<Vec<usize>> {
+    fn exhaustive_order(&self, orders: &mut Orders<'_>) -> Option<Vec<usize>> {
+        let Orders { units, links, .. } = *orders;
         let count = units.len();
-        let mut left = COMPARED_MAX;
         // For each set: (rows, cost, the unit added last).
         let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
         for (position, unit) in units.iter().enumerate() {
@@ -149,16 +175,13 @@ impl Planner<'_> {
                     .any(|link| link.units & (1 << next) != 0 && link.units & set != 0)
                     || !units[next].after.is_empty()
             };
-            let spent = |next: usize| {
-                let after = set | 1 << next;
-                let read = |link: &&Link| link.units & !after == 0 && link.units & (1 << next) != 0;
-                1 + links.iter().filter(read).count()
-            };
             let mut reach = |wanted: bool| -> Option<Vec<(usize, f64, f64)>> {
                 let mut reached = Vec::new();
                 for next in (0..count).filter(|next| set & (1 << next) == 0 && linked(*next) == wanted) {
-                    left = left.checked_sub(spent(next))?;
-                    let extended = self.extend(units, links, set, rows, cost, next);
+                    if orders.spent > COMPARED_MAX {
+                        return None;
+                    }
+                    let extended = self.extend(orders, set, rows, cost, next);
                     reached.extend(extended.map(|(rows, cost)| (next, rows, cost)));
                 }
                 Some(reached)
@@ -185,7 +208,8 @@ impl Planner<'_> {
         Some(order)
     }
 
-    fn greedy_order(&self, units: &[Unit], links: &[Link]) -> Vec<usize> {
+    fn greedy_order(&self, orders: &mut Orders<'_>) -> Vec<usize> {
+        let Orders { units, links, .. } = *orders;
         let startable = (0..units.len()).filter(|position| units[*position].after.is_empty());
         let first = startable
             .min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows))
@@ -195,7 +219,7 @@ impl Planner<'_> {
         while order.len() < units.len() {
             let outside = (0..units.len()).filter(|next| set & (1 << next) == 0);
             let candidates = outside.filter_map(|next| {
-                let (rows, cost) = self.extend(units, links, set, rows, cost, next)?;
+                let (rows, cost) = self.extend(orders, set, rows, cost, next)?;
                 let linked = links
                     .iter()
                     .any(|link| link.units & (1 << next) != 0 && link.units & set != 0);

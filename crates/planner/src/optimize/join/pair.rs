@@ -5,6 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::{Method, Side, joined_items, keeps_left_only};
+use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, all_hold, matched};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
@@ -12,9 +13,128 @@ use crate::plan::node::{Expected, HashJoin, JoinKind, NestedLoop, Node};
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::Expr;
 
+/// What joining with a side by some conditions comes to.
+pub(super) struct Pairing {
+    /// Of all pairs of rows; for joins that keep the left side alone, of its rows.
+    part: f64,
+    hashable: bool,
+    /// Looks rows up by values from the left.
+    lookup: Option<Access>,
+    member_lookup: Option<MemberAccesses>,
+}
+
+/// How two sides are joined.
+pub(super) enum Way {
+    Loop,
+    Hash { build_left: bool },
+    Lookup,
+    MemberLookup,
+}
+
+impl Pairing {
+    /// With so many rows on the left and on the right: (way, rows, added cost).
+    pub(super) fn cheapest(
+        &self,
+        kind: JoinKind,
+        left_rows: f64,
+        right_rows: f64,
+        right_cost: f64,
+    ) -> (Way, f64, f64) {
+        let both = (left_rows * right_rows * self.part).max(1.0);
+        let mut rows = match kind {
+            JoinKind::Semi => (left_rows * self.part).max(1.0),
+            JoinKind::Anti => (left_rows * (1.0 - self.part)).max(1.0),
+            JoinKind::Left => both.max(left_rows),
+            JoinKind::Right | JoinKind::Full => both.max(left_rows).max(right_rows),
+            JoinKind::Inner => both,
+        };
+        let mut best = (Way::Loop, left_rows * right_cost.max(0.1) + rows * 0.1);
+        if self.hashable {
+            let build_left = kind == JoinKind::Inner && left_rows < right_rows;
+            let (build, probe) = if build_left {
+                (left_rows, right_rows)
+            } else {
+                (right_rows, left_rows)
+            };
+            let cost = right_cost + build * HASH_BUILD_COST + probe * HASH_PROBE_COST;
+            if cost < best.1 || kind == JoinKind::Full {
+                best = (Way::Hash { build_left }, cost);
+            }
+        }
+        if let Some(access) = &self.lookup {
+            let cost = left_rows * access.cost;
+            if access.single_row && kind == JoinKind::Inner {
+                rows = rows.min(left_rows.max(1.0));
+            }
+            if cost < best.1 {
+                best = (Way::Lookup, cost);
+            }
+        }
+        if let Some(members) = &self.member_lookup {
+            let cost = left_rows * members.cost;
+            if cost < best.1 {
+                best = (Way::MemberLookup, cost);
+            }
+        }
+        (best.0, rows, best.1)
+    }
+}
+
 impl Planner<'_> {
+    /// What can be said of joining with a side by these conditions, whatever the rows on the left.
+    pub(super) fn pairing(
+        &self,
+        kind: JoinKind,
+        right_items: &[u16],
+        right: (&Side, f64),
+        conditions: &[&Expr],
+        lateral: bool,
+    ) -> Pairing {
+        let (side, right_rows) = right;
+        let hashable = conditions
+            .iter()
+            .any(|condition| hash_key(condition, right_items).is_some());
+        // FULL JOIN ON TRUE or FALSE: one chain of all rows.
+        let constant = |condition: &&Expr| matches!(condition, Expr::Constant(..));
+        let unconditional = kind == JoinKind::Full && conditions.iter().all(constant);
+        let part = match keeps_left_only(kind) {
+            true => matched(conditions, right_items, right_rows, &self.items),
+            false => all_hold(conditions.iter().copied(), &self.items),
+        };
+        let mut pairing = Pairing {
+            part,
+            hashable: (hashable || unconditional) && !lateral,
+            lookup: None,
+            member_lookup: None,
+        };
+        match side {
+            _ if matches!(kind, JoinKind::Right | JoinKind::Full) => {}
+            Side::Base {
+                item,
+                relation,
+                conditions: own,
+            } => {
+                let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
+                let access = self.best_access(*item, relation, &all, &[], false);
+                let uses_outer = access.used.iter().any(|position| *position >= own.len());
+                pairing.lookup = uses_outer.then_some(access);
+            }
+            Side::Parent {
+                item,
+                expansion,
+                conditions: own,
+            } => {
+                let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
+                let members = self.member_accesses(*item, expansion, &all, &[], false);
+                pairing.member_lookup = members.uses_from(own.len()).then_some(members);
+            }
+            Side::Ready(_) | Side::Used => {}
+        }
+        pairing
+    }
+
     /// The cheapest way to join `left` with a side: (method, rows, added cost).
-    pub(super) fn method(
+    fn method(
         &self,
         kind: JoinKind,
         left: (f64, &[u16]),
@@ -24,75 +144,16 @@ impl Planner<'_> {
     ) -> (Method, f64, f64) {
         let (left_rows, right_items) = left;
         let (side, right_rows, right_cost) = right;
-        let part = all_hold(conditions.iter().copied(), &self.items);
-        let mut rows = (left_rows * right_rows * part).max(1.0);
-        match kind {
-            JoinKind::Semi => {
-                rows = (left_rows * matched(conditions, right_items, right_rows, &self.items)).max(1.0)
-            }
-            JoinKind::Anti => {
-                let matched = matched(conditions, right_items, right_rows, &self.items);
-                rows = (left_rows * (1.0 - matched)).max(1.0)
-            }
-            JoinKind::Left => rows = rows.max(left_rows),
-            JoinKind::Right | JoinKind::Full => rows = rows.max(left_rows).max(right_rows),
-            JoinKind::Inner => {}
-        }
-        let mut best = (Method::Loop, left_rows * right_cost.max(0.1) + rows * 0.1);
-        let hashable = conditions
-            .iter()
-            .any(|condition| hash_key(condition, right_items).is_some());
-        // FULL JOIN ON TRUE or FALSE: one chain of all rows.
-        let constant = |condition: &&Expr| matches!(condition, Expr::Constant(..));
-        let unconditional = kind == JoinKind::Full && conditions.iter().all(constant);
-        if (hashable || unconditional) && !lateral {
-            let build_left = kind == JoinKind::Inner && left_rows < right_rows;
-            let (build, probe) = if build_left {
-                (left_rows, right_rows)
-            } else {
-                (right_rows, left_rows)
-            };
-            let cost = right_cost + build * HASH_BUILD_COST + probe * HASH_PROBE_COST;
-            if cost < best.1 || kind == JoinKind::Full {
-                best = (Method::Hash { build_left }, cost);
-            }
-        }
-        let lookup_kind = !matches!(kind, JoinKind::Right | JoinKind::Full);
-        if let Side::Base {
-            item,
-            relation,
-            conditions: own,
-        } = side
-            && lookup_kind
-        {
-            let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
-            let access = self.best_access(*item, relation, &all, &[], false);
-            let uses_outer = access.used.iter().any(|position| *position >= own.len());
-            if uses_outer {
-                let cost = left_rows * access.cost;
-                if access.single_row && kind == JoinKind::Inner {
-                    rows = rows.min(left_rows.max(1.0));
-                }
-                if cost < best.1 {
-                    best = (Method::Lookup(access), cost);
-                }
-            }
-        }
-        if let Side::Parent {
-            item,
-            expansion,
-            conditions: own,
-        } = side
-            && lookup_kind
-        {
-            let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
-            let members = self.member_accesses(*item, expansion, &all, &[], false);
-            let cost = left_rows * members.cost;
-            if members.uses_from(own.len()) && cost < best.1 {
-                best = (Method::MemberLookup(members), cost);
-            }
-        }
-        (best.0, rows, best.1)
+        let pairing = self.pairing(kind, right_items, (side, right_rows), conditions, lateral);
+        let (way, rows, cost) = pairing.cheapest(kind, left_rows, right_rows, right_cost);
+        const LOOKED_UP: &str = "a way that was chosen is there";
+        let method = match way {
+            Way::Loop => Method::Loop,
+            Way::Hash { build_left } => Method::Hash { build_left },
+            Way::Lookup => Method::Lookup(pairing.lookup.expect(LOOKED_UP)),
+            Way::MemberLookup => Method::MemberLookup(pairing.member_lookup.expect(LOOKED_UP)),
+        };
+        (method, rows, cost)
     }
 
     /// Joins what has been built with one more side.
