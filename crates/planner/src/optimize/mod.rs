@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
 //!  2. `rewrite`, `sublink`: smaller and flatter queries of the same meaning.
-//!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
+//!  3. `estimate`, `scan` (with `literals`), `join`: rows and costs; one relation; several.
 //!  4. `select`, `modify`, `merge`: what stands above the joins.
 //!
 //! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
@@ -32,6 +32,7 @@ mod append;
 mod disjunction;
 mod estimate;
 mod join;
+mod literals;
 mod merge;
 mod modify;
 mod prune;

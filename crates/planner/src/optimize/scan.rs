@@ -289,19 +289,6 @@ impl Planner<'_> {
         best
     }
 
-    /// Many rows are read for a value that the plan does not know and that statistics tell something of: planning with it
-    /// costs less than reading the wrong way.
-    fn note_skewed(&self, access: &Access, conditions: &[&Expr]) {
-        const MANY: f64 = 1000.0;
-        let skewed = |condition: &&Expr| {
-            condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
-                && condition.any(&mut |inner| known(inner, &self.items).is_some())
-        };
-        if access.cost > MANY && conditions.iter().any(skewed) {
-            self.constants_matter.set(true);
-        }
-    }
-
     /// The scan of one index; None: it would be one of the whole table, in no wanted order.
     fn index_access(
         &self,
@@ -551,30 +538,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Notes if a parameter may stand where a constant would make the index useful.
-    fn note_hidden(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) {
-        if self.constants_matter.get() {
-            return;
-        }
-        let expressions = index.keys.iter().filter_map(|key| match &key.target {
-            IndexKeyTarget::Expression(_, expr) => Some(expr),
-            IndexKeyTarget::Column(_) => None,
-        });
-        let parts = expressions.chain(index.predicate.as_ref().map(|(_, predicate)| predicate));
-        for part in parts.filter(|part| part.any(&mut |inner| matches!(inner, Expr::Constant(..)))) {
-            let hidden = |condition: &&Expr| {
-                condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
-                    && condition.any(&mut |inner| match inner {
-                        Expr::Variable { relation, column, .. } => *relation == item && reads(part, *column),
-                        _ => false,
-                    })
-            };
-            if conditions.iter().any(hidden) {
-                self.constants_matter.set(true);
-            }
-        }
-    }
-
     /// Do all rows of the index satisfy the condition?
     fn is_in_predicate(&self, index: &IndexDescription, item: u16, condition: &Expr) -> bool {
         index
@@ -582,11 +545,6 @@ impl Planner<'_> {
             .as_ref()
             .is_some_and(|(_, predicate)| implied(condition, &[&over_item(predicate, item)]))
     }
-}
-
-/// Does a stored expression read this column?
-fn reads(stored: &Expr, column: u16) -> bool {
-    stored.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if *index == column))
 }
 
 /// A stored expression over the relation's row as one over the item's variables.
