@@ -95,6 +95,16 @@ fn session(name: &str) -> Option<Body> {
             let database = runtime.session().catalog.database;
             let now = runtime.database().now_us();
             runtime.database().sessions().reset_counts(database, now);
+            let catalog = runtime.session().catalog.current();
+            let is_here = |table| {
+                let table = catalog.relation(table)?;
+                let schema = catalog.schemas.get(&Oid(table.stored.schema))?;
+                Some(schema.object.database == database.0)
+            };
+            runtime
+                .database()
+                .upkeep()
+                .forget(|table| is_here(table) == Some(true));
             Ok(Datum::from(""))
         }),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
