@@ -630,7 +630,8 @@ pub(super) fn require_index_owner(
     Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
 }
 
-/// PostgreSQL's way of naming what nobody named: `table_column_suffix`, cut to 63 bytes, made unique by a number.
+/// PostgreSQL's way of naming what nobody named: `table_column_suffix`, made unique by a number. Clients compute the name of a
+/// serial column's sequence themselves, so it is cut to 63 bytes as there: from the longer of the first part and the others.
 pub(super) fn choose_name(
     schema: Oid,
     parts: &[&str],
@@ -639,18 +640,30 @@ pub(super) fn choose_name(
     context: &StatementContext<'_>,
 ) -> String {
     const NAME_BYTES_MAX: usize = 63;
+    let (first, others) = parts.split_first().expect("a name begins with a part");
+    let others = others.join("_");
     for attempt in 0.. {
         let suffix = if attempt == 0 {
             suffix.to_string()
         } else {
             format!("{suffix}{attempt}")
         };
-        let mut base = parts.join("_");
-        let room = NAME_BYTES_MAX - suffix.len() - 1;
-        while base.len() > room {
-            base.pop();
+        let joints = if others.is_empty() { 1 } else { 2 };
+        let room = NAME_BYTES_MAX - suffix.len() - joints;
+        let (mut of_first, mut of_others) = (first.len(), others.len());
+        while of_first + of_others > room {
+            match of_first > of_others {
+                true => of_first -= 1,
+                false => of_others -= 1,
+            }
         }
-        let name = format!("{base}_{suffix}");
+        let mut name = first[..first.floor_char_boundary(of_first)].to_string();
+        if !others.is_empty() {
+            name.push('_');
+            name.push_str(&others[..others.floor_char_boundary(of_others)]);
+        }
+        name.push('_');
+        name.push_str(&suffix);
         if !taken(&name) && !relation_exists(schema, &name, context) {
             return name;
         }
