@@ -9,13 +9,13 @@ use mote_sql::access::AclItem;
 use mote_sql::builtin::operator::operators_of_function;
 use mote_sql::catalog::trigger::{ConstraintTrigger, Trigger, TriggerTiming};
 use mote_sql::catalog::{
-    Constraint, ConstraintKind, ForeignKey, IndexDescription, IndexKey, IndexKeyTarget, ReferentialAction,
-    Relation,
+    Column, Constraint, ConstraintKind, ForeignKey, IndexDescription, IndexKey, IndexKeyTarget,
+    ReferentialAction, Relation,
 };
 
 use mote_planner::plan::deparse::deparse;
 use mote_sql::expr::Expr;
-use mote_types::oid;
+use mote_types::{format_type, oid};
 
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
@@ -77,6 +77,19 @@ pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+/// A column's default, stored as it was written: a string literal is shown with the type that it was given, as clients that
+/// compare defaults expect.
+pub fn shown_default(facts: &Facts<'_>, column: &Column, text: &str) -> String {
+    let shown = shown_expression(facts, text);
+    let is_literal =
+        shown.len() > 1 && shown.starts_with('\'') && literal_start(&shown, shown.len() - 1) == 1;
+    let is_string = matches!(column.ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
+    match is_literal && is_string && column.domain.is_none() && shown.ends_with('\'') {
+        true => format!("{shown}::{}", format_type(column.ty.oid, -1)),
+        false => shown,
+    }
 }
 
 /// The shortest name of the relation that `name` stands for; `name` itself if there is none.

@@ -12,7 +12,7 @@ use crate::views::all_relations;
 use crate::views::facts::{Facts, KnownIndex};
 use crate::views::row::{NONE, NULL, row};
 use crate::views::rows::relations::attribute_numbers;
-use crate::views::text::shown_expression;
+use crate::views::text::shown_default;
 
 /// What pg_attribute says about one column.
 struct Attribute<'f> {
@@ -217,7 +217,7 @@ pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let text = column.default.as_ref().or(column.generated.as_ref());
             if let Some(text) = text.filter(|_| !column.dropped) {
                 let number = position as i16 + 1;
-                let shown = shown_expression(facts, text);
+                let shown = shown_default(facts, column, text);
                 rows.push(row![
                     default_oid(known.relation.oid, number),
                     known.relation.oid,

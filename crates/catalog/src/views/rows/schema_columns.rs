@@ -9,7 +9,7 @@ use super::schema::{accessible, yes_or_no};
 use crate::catalog_store::stored::StoredSequence;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
-use crate::views::text::shown_expression;
+use crate::views::text::shown_default;
 use crate::views::{all_relations, updatable};
 
 pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -39,7 +39,7 @@ fn column_row(
     let catalog = facts.database_name();
     let described = domains::described_column(column, facts);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
-    let default = default.map(|text| shown_expression(facts, text));
+    let default = default.map(|text| shown_default(facts, column, text));
     let mut row = row![
         catalog,
         &relation.schema,
