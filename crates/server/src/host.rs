@@ -14,7 +14,7 @@ use mote_engine::{Awaited, Level, Ticket, epoch};
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;
-use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
+use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation, unsupported_format};
 use crate::pgwire::{backend, frontend, recode};
 use crate::suspension::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::wire::{OUTPUT_LOW_WATER_BYTES, Wire};
@@ -182,9 +182,18 @@ impl WireHost<'_> {
     }
 }
 
+/// Bind takes any codes; PostgreSQL refuses them, too, when there is something to send.
+fn check_formats(formats: &[i16]) -> SqlResult<()> {
+    match formats.iter().find(|format| !matches!(format, 0 | 1)) {
+        None => Ok(()),
+        Some(format) => Err(unsupported_format(*format)),
+    }
+}
+
 impl Host for WireHost<'_> {
     fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()> {
         let result = &mut self.wire.result;
+        check_formats(&result.formats)?;
         result.columns.clear();
         result.columns.extend(columns.iter().map(|c| c.ty));
         if self.describe_rows {

@@ -32,6 +32,21 @@ fn call(function: u32, formats: &[i16], arguments: &[Option<&[u8]>], result: i16
     framed(b'F', &body)
 }
 
+/// FunctionCall with one binary argument, of which nothing but this length is there.
+fn only_length(function: u32, length: i32) -> Vec<u8> {
+    let numbers = [1i16, 1, 1].map(i16::to_be_bytes).concat();
+    framed(
+        b'F',
+        &[
+            &function.to_be_bytes()[..],
+            &numbers,
+            &length.to_be_bytes(),
+            &[0, 1],
+        ]
+        .concat(),
+    )
+}
+
 fn shown(messages: &[Message]) -> String {
     let mut out = String::new();
     // PostgreSQL sends it behind CommandComplete, mote at once.
@@ -92,6 +107,12 @@ fn conversation() -> Vec<Vec<u8>> {
         call(LO_OPEN, &[], &[Some(b"5001")], 0),
         call(LO_OPEN, &[0, 0, 0], &[Some(b"5001"), Some(b"1")], 0),
         call(LO_TELL64, &[7], &[Some(b"0")], 0),
+        call(REVERSE, &[], &[Some(b"x")], 7),
+        // Lengths: of another type's value, negative, beyond the message.
+        binary(LO_TELL64, &[Some(b"12345")]),
+        only_length(LO_TELL64, -2),
+        only_length(LO_TELL64, i32::MAX),
+        framed(b'F', &[0; 3]),
         call(GENERATE_SERIES, &[], &[Some(b"1"), Some(b"3")], 0),
         call(COUNT, &[], &[Some(b"1")], 0),
         // Functions of any kind may be called.

@@ -375,6 +375,19 @@ fn formats_mixed_in_one_bind() {
         error(&messages).as_deref(),
         Some("22023 unsupported format code: 7")
     );
+    // One of a result is looked at when there is something to send.
+    let messages = client.exchange(&[
+        parse("", "select 1, 2", &[]),
+        bind_with("", "", &[], &[], &[1, -1]),
+        describe(b'P', ""),
+        execute("", 0),
+        sync(),
+    ]);
+    assert_eq!(kinds(&messages), "12TEZ");
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("22023 unsupported format code: -1")
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use mote_types::{ColumnType, Datum, FormatSettings, input_binary, input_text};
 
 use super::Connection;
 use crate::pgwire::backend;
-use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation};
+use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation, unsupported_format};
 use crate::suspension::Suspend;
 
 impl Connection {
@@ -176,10 +176,7 @@ pub(super) fn parameter(
             Some(converter) => recoded_binary(ty, bytes, converter),
         }
         .map_err(unseen),
-        (Some(_), other) => Err(unseen(SqlError::new(
-            state::INVALID_PARAMETER_VALUE,
-            format!("unsupported format code: {other}"),
-        ))),
+        (Some(_), other) => Err(unseen(unsupported_format(other))),
     }
 }
 
@@ -190,16 +187,18 @@ fn recoded_binary(ty: ColumnType, bytes: &[u8], converter: Converter) -> SqlResu
     input_binary(ty, &recoded)
 }
 
+/// Of bytes that are no value of their type, says where they stood: the error of a type alone does not.
+pub(super) fn malformed_in(place: &str, error: &SqlError) -> Option<SqlError> {
+    const MALFORMED: &str = "incorrect binary data format";
+    let is_it = error.state() == state::INVALID_BINARY_REPRESENTATION && error.message() == MALFORMED;
+    is_it.then(|| SqlError::new(error.state(), format!("{MALFORMED} in {place}")))
+}
+
 /// Says which parameter had bytes that are no value of its type, and what is shown of them.
 fn in_parameter(error: SqlError, portal: &str, index: usize, value: &str) -> SqlError {
     let number = index + 1;
-    if error.state() == state::INVALID_BINARY_REPRESENTATION
-        && error.message() == "incorrect binary data format"
-    {
-        return SqlError::new(
-            error.state(),
-            format!("{} in bind parameter {number}", error.message()),
-        );
+    if let Some(error) = malformed_in(&format!("bind parameter {number}"), &error) {
+        return error;
     }
     error.context(match portal {
         "" => format!("unnamed portal parameter ${number}{value}"),

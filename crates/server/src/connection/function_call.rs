@@ -4,7 +4,7 @@ use corosensei::Yielder;
 use mote_common::{Oid, SqlResult};
 
 use super::Connection;
-use super::extended::parameter;
+use super::extended::{malformed_in, parameter};
 use crate::pgwire::frontend::{FunctionCall, protocol_violation};
 use crate::suspension::Suspend;
 
@@ -27,7 +27,13 @@ impl Connection {
             let settings = &session.state.settings.effective.format;
             let values = call.arguments.iter().zip(&function.arguments);
             let values = values
-                .map(|(value, ty)| parameter(value, *ty, converter, settings).map_err(|(error, _)| error))
+                .enumerate()
+                .map(|(index, (value, ty))| {
+                    parameter(value, *ty, converter, settings).map_err(|(error, _)| {
+                        let place = format!("function argument {}", index + 1);
+                        malformed_in(&place, &error).unwrap_or(error)
+                    })
+                })
                 .collect::<SqlResult<_>>()?;
             session.call_function(function, values, host)
         });

@@ -92,6 +92,11 @@ impl ReadBuffer {
 }
 
 #[cold]
+pub fn unsupported_format(code: i16) -> SqlError {
+    let message = format!("unsupported format code: {code}");
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
 pub fn protocol_violation(message: impl Into<String>) -> SqlError {
     SqlError::new(state::PROTOCOL_VIOLATION, message)
 }
@@ -208,8 +213,11 @@ impl<'a> Bind<'a> {
         let mut fields = Fields::new(body);
         let portal = fields.string()?;
         let statement = fields.string()?;
-        let parameters = Values::read(&mut fields, |formats, count| {
-            format!("bind message has {formats} parameter formats but {count} parameters")
+        let parameters = Values::read(&mut fields, |fault| match fault {
+            Fault::Formats(formats, count) => {
+                format!("bind message has {formats} parameter formats but {count} parameters")
+            }
+            Fault::Length(_) => "insufficient data left in message".to_owned(),
         })?;
         let results = fields.count()?;
         let result_formats = fields.bytes(results * 2)?;
@@ -239,8 +247,11 @@ impl<'a> FunctionCall<'a> {
     pub fn read(body: &'a [u8]) -> SqlResult<FunctionCall<'a>> {
         let mut fields = Fields::new(body);
         let function = fields.i32()? as u32;
-        let arguments = Values::read(&mut fields, |formats, count| {
-            format!("function call message contains {formats} argument formats but {count} arguments")
+        let arguments = Values::read(&mut fields, |fault| match fault {
+            Fault::Formats(formats, count) => {
+                format!("function call message contains {formats} argument formats but {count} arguments")
+            }
+            Fault::Length(length) => format!("invalid argument size {length} in function call message"),
         })?;
         let result_format = fields.i16()?;
         fields.end()?;
@@ -260,14 +271,22 @@ pub struct Values<'a> {
     values: Fields<'a>,
 }
 
+/// What can be wrong with values that came with a message.
+enum Fault {
+    /// So many formats for so many values.
+    Formats(usize, usize),
+    /// A value's length.
+    Length(i32),
+}
+
 impl<'a> Values<'a> {
-    /// `mismatch` says what is wrong with so many formats for so many values.
-    fn read(fields: &mut Fields<'a>, mismatch: impl Fn(usize, usize) -> String) -> SqlResult<Values<'a>> {
+    /// `wording` is the message's, for what is wrong.
+    fn read(fields: &mut Fields<'a>, wording: impl Fn(Fault) -> String) -> SqlResult<Values<'a>> {
         let formats = fields.count()?;
         let format_bytes = fields.bytes(formats * 2)?;
         let count = fields.count()?;
         if formats > 1 && formats != count {
-            return Err(protocol_violation(mismatch(formats, count)));
+            return Err(protocol_violation(wording(Fault::Formats(formats, count))));
         }
         let values = *fields;
         for _ in 0..count {
@@ -275,7 +294,7 @@ impl<'a> Values<'a> {
             if length >= 0 {
                 fields.bytes(length as usize)?;
             } else if length != -1 {
-                return Err(protocol_violation("invalid parameter length in bind message"));
+                return Err(protocol_violation(wording(Fault::Length(length))));
             }
         }
         Ok(Values {
