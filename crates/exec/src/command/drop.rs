@@ -96,6 +96,7 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
     }
     for relation in &relations {
         refuse_identity(relation, context)?;
+        extension::refuse_member(relation.oid, || described(relation, context), context)?;
     }
     if let [first, rest @ ..] = relations.as_slice() {
         let subject = if rest.is_empty() {
@@ -106,6 +107,21 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         drop_all(relations, &subject, Some(Vec::new()), drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
+}
+
+/// Drops relations that go with what the statement names.
+pub(super) fn members(
+    entries: &[Arc<RelationEntry>],
+    subject: &str,
+    behavior: DropBehavior,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut relations = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let locked = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        relations.extend(locked.map(|entry| entry.stored.clone()));
+    }
+    drop_all(relations, subject, Some(Vec::new()), behavior, context)
 }
 
 /// Drops a relation with all that depends on it, and does not tell.
@@ -803,7 +819,7 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     named.extend(
         inside
             .iter()
-            .filter(|entry| !is_part(entry))
+            .filter(|entry| !is_part(entry) && !is_member(entry.stored.oid))
             .map(|entry| (entry.stored.oid, described(&entry.stored, context))),
     );
     named.extend(

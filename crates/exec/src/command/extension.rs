@@ -1,6 +1,7 @@
 //! CREATE, ALTER and DROP EXTENSION.
 //!
-//! An extension's objects are functions that its script makes; they are members of it: dropped and moved with it alone.
+//! An extension's objects are functions and views that its script makes; they are members of it: dropped and moved with it
+//! alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,11 +14,11 @@ use mote_grammar::ast::{
     QualifiedName, RelationName, deparse,
 };
 
-use super::{privileges, routine, schema};
+use super::{drop as drop_object, privileges, rename, routine, schema};
 use crate::routine::call;
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::{StoredExtension, StoredObject};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
 use mote_catalog::database::builtin::SUPERUSER;
 use mote_catalog::extensions::{self, EXTENSIONS, Extension};
 use mote_catalog::tag::CommandTag;
@@ -145,7 +146,7 @@ fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -
         ("search_path".to_string(), path),
         ("client_min_messages".to_string(), "warning".to_string()),
     ];
-    let before = routines_in(target, context);
+    let before = objects_in(target, context);
     let statements = parse_text(known.script, context.host)?;
     let text: Arc<str> = known.script.into();
     call::changed(Some(SUPERUSER), &settings, context, |context| {
@@ -159,17 +160,23 @@ fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -
         }
         Ok(())
     })?;
-    // Others may have made functions in the schema meanwhile.
-    let after = routines_in(target, context);
+    // Others may have made objects in the schema meanwhile.
+    let after = objects_in(target, context);
     let own = |oid: &&Oid| context.session.catalog.has_changed(**oid);
     Ok(after.difference(&before).filter(own).map(|oid| oid.0).collect())
 }
 
-fn routines_in(schema: Oid, context: &StatementContext<'_>) -> BTreeSet<Oid> {
+/// Routines and relations.
+fn objects_in(schema: Oid, context: &StatementContext<'_>) -> BTreeSet<Oid> {
     let catalog = context.session.catalog.current();
-    let routines = catalog.routines_using(schema);
-    let inside = routines.filter(|entry| entry.stored.schema == schema.0);
-    inside.map(|entry| Oid(entry.stored.oid)).collect()
+    let routines = catalog
+        .routines_using(schema)
+        .map(|entry| (&entry.stored.oid, entry.stored.schema));
+    let relations = catalog
+        .relations_using(schema)
+        .map(|entry| (&entry.stored.oid, entry.stored.schema));
+    let inside = routines.chain(relations).filter(|(_, own)| *own == schema.0);
+    inside.map(|(oid, _)| Oid(*oid)).collect()
 }
 
 fn schema_name(oid: Oid, context: &StatementContext<'_>) -> String {
@@ -210,11 +217,19 @@ fn to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<Stored
     installed(name, context).ok_or_else(missing)
 }
 
-fn members(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RoutineEntry>> {
+fn routines_of(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RoutineEntry>> {
     let catalog = context.session.catalog.current();
     let members = extension.members.iter();
     members
         .filter_map(|&oid| catalog.routine(Oid(oid)).cloned())
+        .collect()
+}
+
+fn relations_of(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
+    let catalog = context.session.catalog.current();
+    let members = extension.members.iter();
+    members
+        .filter_map(|&oid| catalog.relation(Oid(oid)).cloned())
         .collect()
 }
 
@@ -227,8 +242,10 @@ pub(super) fn drop(name: &QualifiedName, drop: &Drop, context: &mut StatementCon
         return Ok(());
     }
     let stored = to_change(name, context)?;
-    let members = members(&stored, context);
-    routine::drop_all(&members, &format!("extension {name}"), drop.behavior, context)?;
+    let subject = format!("extension {name}");
+    // Views first: they use the functions.
+    drop_object::members(&relations_of(&stored, context), &subject, drop.behavior, context)?;
+    routine::drop_all(&routines_of(&stored, context), &subject, drop.behavior, context)?;
     write::remove(Oid(stored.oid), context)
 }
 
@@ -241,15 +258,19 @@ pub(super) fn in_schema(schema: u32, context: &StatementContext<'_>) -> Vec<Stor
         .collect()
 }
 
-/// A member goes with its extension only.
-pub(super) fn refuse_member(dropped: &RoutineEntry, context: &StatementContext<'_>) -> SqlResult<()> {
+/// A member goes with its extension only. `described` tells what it is.
+pub(super) fn refuse_member(
+    dropped: u32,
+    described: impl FnOnce() -> String,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
     let mut all = catalog.extensions.values().map(|entry| &entry.object);
-    let Some(extension) = all.find(|extension| extension.members.contains(&dropped.stored.oid)) else {
+    let Some(extension) = all.find(|extension| extension.members.contains(&dropped)) else {
         return Ok(());
     };
     let name = &extension.name;
-    let what = routine::described(dropped, context);
+    let what = described();
     let message = format!("cannot drop {what} because extension {name} requires it");
     Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
         .hint(format!("You can drop extension {name} instead.")))
@@ -266,8 +287,11 @@ pub(super) fn set_schema(
     let mut stored = to_change(name.last(), context)?;
     let target = schema::schema_to_move_to(&alter.schema, false, context)?;
     if stored.schema != target.0 {
-        for member in members(&stored, context) {
+        for member in routines_of(&stored, context) {
             routine::move_to_schema(&member, target, context)?;
+        }
+        for member in relations_of(&stored, context) {
+            rename::move_to(member.stored.clone(), target, &alter.schema, context)?;
         }
         stored.schema = target.0;
         write::put(StoredObject::Extension(stored), context)?;

@@ -490,6 +490,7 @@ fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlR
         .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{old}\" does not exist")))?;
     role::require_role_admin("permission denied to rename role", context)?;
     role::check_name(new)?;
+    role::check_name(old)?;
     let mut stored = entry.object.clone();
     if Oid(stored.oid) == context.session.identity().user_oid
         || stored.name == context.session.identity().session_user
@@ -665,7 +666,7 @@ pub(super) fn set_schema(
     Ok(tag)
 }
 
-fn move_to(
+pub(super) fn move_to(
     mut relation: StoredRelation,
     schema_oid: Oid,
     schema_name: &str,

@@ -240,7 +240,13 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let this = (EXTENSION, Oid(extension.oid), 0);
         rows.push(depends(this, (NAMESPACE, Oid(extension.schema), 0), 'n'));
         let members = extension.members.iter();
-        rows.extend(members.map(|&member| depends((PROCEDURE, Oid(member), 0), this, 'e')));
+        rows.extend(members.map(|&member| {
+            let class = match facts.routine(Oid(member)) {
+                Some(_) => PROCEDURE,
+                None => CLASS,
+            };
+            depends((class, Oid(member), 0), this, 'e')
+        }));
     }
     for routine in facts.routines() {
         let this = (PROCEDURE, routine.oid, 0);

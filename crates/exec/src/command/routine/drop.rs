@@ -31,7 +31,7 @@ pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) ->
             continue;
         };
         require_owner(&entry.stored, context)?;
-        extension::refuse_member(&entry, context)?;
+        extension::refuse_member(entry.stored.oid, || described(&entry, context), context)?;
         dropped.push(entry);
     }
     if let [first, rest @ ..] = dropped.as_slice() {
