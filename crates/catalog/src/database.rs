@@ -23,6 +23,7 @@ use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
 use crate::upkeep::Upkeep;
+use crate::shared_resets::SharedResets;
 use mote_sql::access::privilege;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
@@ -98,6 +99,7 @@ pub struct Database {
     reload: Reload,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
+    shared_resets: SharedResets,
     /// Tells databases opened by one process apart, whatever they are called.
     instance: u64,
 }
@@ -182,6 +184,7 @@ impl Database {
                 done_us: AtomicI64::new(started_us),
             },
             started_us,
+            shared_resets: SharedResets::default(),
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
         });
@@ -252,6 +255,11 @@ impl Database {
     #[inline]
     pub fn server_settings(&self) -> &Arc<ServerSettings> {
         &self.server_settings
+    }
+
+    /// Since when statistics of the whole server count.
+    pub fn shared_resets(&self) -> &SharedResets {
+        &self.shared_resets
     }
 
     /// Asks whoever serves this database to read certificates and rules again. It looks from time to time.

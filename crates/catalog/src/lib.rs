@@ -37,6 +37,7 @@ pub mod prepared_note;
 pub mod privileges;
 pub mod routine_text;
 pub mod settings;
+pub mod shared_resets;
 pub mod signals;
 pub mod system_schemas;
 pub mod tag;

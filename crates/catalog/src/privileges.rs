@@ -8,6 +8,7 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
+use crate::catalog_store::predefined_roles::{PG_READ_ALL_DATA, PG_WRITE_ALL_DATA};
 use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema};
 
 /// Checks what a plan needs.
@@ -94,8 +95,17 @@ pub fn has_privileges(session: &SessionCatalog, relation: &Relation, role: Oid, 
 fn privileges_of(session: &SessionCatalog, relation: &Relation, role: Oid) -> u32 {
     let defaults = relation.acl.is_empty();
     let items = relation.acl.iter().map(|item| (item.grantee, item.privileges));
-    held(session, role, relation.owner, defaults, items)
+    held(session, role, relation.owner, defaults, items.chain(ON_ALL_DATA))
 }
+
+/// What predefined roles may do with every relation of users, as if it had been granted.
+const ON_ALL_DATA: [(Oid, u32); 2] = [
+    (PG_READ_ALL_DATA, privilege::SELECT),
+    (
+        PG_WRITE_ALL_DATA,
+        privilege::INSERT | privilege::UPDATE | privilege::DELETE,
+    ),
+];
 
 /// Checks that the current user holds one of the wanted privileges on a sequence.
 pub fn check_sequence(session: &SessionCatalog, sequence: &Relation, wanted: u32) -> SqlResult<()> {
@@ -127,7 +137,8 @@ pub fn schema_privileges(session: &SessionCatalog, schema: &StoredSchema, role: 
         .acl
         .iter()
         .map(|item| (Oid(item.grantee), item.privileges))
-        .chain(default);
+        .chain(default)
+        .chain([PG_READ_ALL_DATA, PG_WRITE_ALL_DATA].map(|role| (role, privilege::USAGE)));
     held(session, role, Oid(schema.owner), defaults, items)
 }
 

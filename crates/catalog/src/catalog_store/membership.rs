@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Who gave what nobody is known to have given.
-const FIRST_SUPERUSER: u32 = 10;
+pub const FIRST_SUPERUSER: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written")]

@@ -24,6 +24,7 @@ pub mod membership;
 pub mod object;
 mod routine;
 pub mod partitions;
+pub mod predefined_roles;
 pub mod prepared;
 mod session;
 pub mod rows;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::catalog::Catalog;
 use super::index_texts::Evaluation;
 use super::stored::StoredObject;
+use super::{NO_ROW, predefined_roles};
 use crate::write_error;
 
 /// All objects, with the rows that hold them.
@@ -60,6 +61,10 @@ pub fn build(
     evaluation: &'static dyn Evaluation,
 ) -> SqlResult<Catalog> {
     let mut catalog = Catalog::new(evaluation);
+    // A row, if there is one, takes the place of what is built in.
+    for role in predefined_roles::all() {
+        catalog.put(StoredObject::Role(role), NO_ROW)?;
+    }
     let mut described = Vec::new();
     for (object, row) in objects {
         if matches!(

@@ -10,12 +10,14 @@ use mote_types::{ColumnType, FormatSettings};
 
 use super::session_objects::SessionObjects;
 use crate::activity::Activity;
+use crate::catalog_store::predefined_roles::PG_READ_ALL_STATS;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
 use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::hba::{RuleBook, Rules};
 use crate::settings::{ServerSettings, Settings};
+use crate::shared_resets::{Resets, SharedResets};
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::upkeep::Upkeep;
 
@@ -40,6 +42,7 @@ pub struct Source<'a> {
     pub cluster: &'a Cluster,
     pub hba: &'a RuleBook,
     pub server_settings: &'a ServerSettings,
+    pub shared_resets: &'a SharedResets,
 }
 
 pub struct Facts<'a> {
@@ -58,6 +61,8 @@ pub struct Facts<'a> {
     pub directory: Option<&'a SessionDirectory>,
     /// What was done for tables; `None` where nobody asks for it.
     pub upkeep: Option<&'a Upkeep>,
+    /// Since when the statistics of the whole server count.
+    pub resets: Resets,
 }
 
 /// A relation of a user.
@@ -86,6 +91,7 @@ impl<'a> Facts<'a> {
             sessions: Vec::new(),
             directory: None,
             upkeep: None,
+            resets: Resets::default(),
         }
     }
 
@@ -248,6 +254,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether a role is another, or belongs to it directly or through others.
+    /// Whether the current user sees what sessions of a user do.
+    pub fn sees_statistics_of(&self, user: Oid) -> bool {
+        let own = &self.session.catalog.identity;
+        let belongs = |role| self.is_member(own.user_oid, role);
+        own.superuser || belongs(user) || belongs(PG_READ_ALL_STATS)
+    }
+
     pub fn is_member(&self, member: Oid, role: Oid) -> bool {
         let mut belongs = vec![member];
         let mut next = 0;

@@ -75,6 +75,7 @@ impl Tables {
                     cluster: Some(source.cluster),
                     hba: source.hba.read_last(),
                     server_settings: Some(source.server_settings),
+                    resets: source.shared_resets.current(),
                     ..Facts::new(source.session, source.engine)
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {

@@ -28,8 +28,9 @@ use mote_sql::catalog::{CatalogView, Relation};
 
 pub(super) use insert::Sink;
 
-use super::schema;
+use super::{privileges, schema};
 use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::predefined_roles::{PG_READ_SERVER_FILES, PG_WRITE_SERVER_FILES};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use options::CopyOptions;
@@ -113,16 +114,16 @@ fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>>
     Ok(positions)
 }
 
-/// Files of the server are for superusers.
+/// Files of the server are for superusers and members of a role that exists for this.
 fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult<()> {
-    if context.session.identity().superuser {
+    let (oid, role, direction) = if reads {
+        (PG_READ_SERVER_FILES, "pg_read_server_files", "from")
+    } else {
+        (PG_WRITE_SERVER_FILES, "pg_write_server_files", "to")
+    };
+    if privileges::is_member(&context.session.catalog, oid) {
         return Ok(());
     }
-    let (role, direction) = if reads {
-        ("pg_read_server_files", "from")
-    } else {
-        ("pg_write_server_files", "to")
-    };
     Err(SqlError::new(
         state::INSUFFICIENT_PRIVILEGE,
         format!("must be superuser or have privileges of the {role} role to COPY {direction} a file"),

@@ -186,6 +186,24 @@ fn sorted(mut list: Vec<StoredAcl>) -> Vec<StoredAcl> {
     list
 }
 
+/// A list that makes no difference to what is built in.
+pub(super) fn says_nothing(defaults: &StoredDefaultAcl) -> bool {
+    let kinds = [
+        AclKind::Table,
+        AclKind::Sequence,
+        AclKind::Function,
+        AclKind::Schema,
+    ];
+    let kind = kinds
+        .into_iter()
+        .find(|kind| letter(*kind) == Some(defaults.key.kind));
+    let built_in = match (defaults.key.schema, kind) {
+        (0, Some(kind)) => sorted(acl::with_defaults(&[], defaults.key.role, kind, kind.everybody())),
+        _ => Vec::new(),
+    };
+    sorted(defaults.acl.clone()) == built_in
+}
+
 /// What a new object of this kind begins with; empty: the defaults that are built in.
 pub(super) fn of_new(
     kind: AclKind,

@@ -1,4 +1,5 @@
-//! ALTER LARGE OBJECT OWNER, GRANT and COMMENT ON LARGE OBJECT, and what DROP ROLE asks about large objects. What they are
+//! ALTER LARGE OBJECT OWNER, GRANT and COMMENT ON LARGE OBJECT, and what DROP ROLE asks about large objects, DROP OWNED and
+//! REASSIGN OWNED do to them. What they are
 //! is in `mote_executor::large_object`.
 
 use mote_catalog::catalog_store::stored::StoredDatabase;
@@ -13,7 +14,7 @@ use mote_executor::large_object::store::Store;
 use mote_grammar::ast::{AlterOwner, Grant, ObjectReference};
 
 use super::acl::{self, AclKind};
-use super::{grant, privileges, schema};
+use super::{grant, owned, privileges, schema};
 
 fn number(reference: &ObjectReference) -> SqlResult<u32> {
     match reference {
@@ -81,6 +82,51 @@ fn keep_role(role: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     }
     let message = format!("role {role} was concurrently dropped");
     Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+}
+
+/// REASSIGN OWNED of the session's database.
+pub(super) fn reassign(old: Oid, new: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    keep_role(new, context)?;
+    for found in naming(&[old], context)? {
+        object::change(found.oid, context, |found, _| {
+            if found.owner == old.0 {
+                found.owner = new.0;
+                acl::change_owner(&mut found.acl, old.0, new.0);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// DROP OWNED of the session's database.
+pub(super) fn drop_owned(roles: &[Oid], context: &mut StatementContext<'_>) -> SqlResult<()> {
+    for found in naming(roles, context)? {
+        if roles.contains(&Oid(found.owner)) {
+            object::delete(found.oid, context)?;
+            continue;
+        }
+        if !found.is_owned(context) {
+            owned::not_taken_back(&format!("large object {}", found.oid), context);
+            continue;
+        }
+        object::change(found.oid, context, |found, _| {
+            let revoke = |role: &Oid| owned::revoke_all(&mut found.acl, role.0, found.owner);
+            roles.iter().try_for_each(revoke)
+        })?;
+    }
+    Ok(())
+}
+
+/// Objects of the session's database that name one of the roles.
+fn naming(roles: &[Oid], context: &mut StatementContext<'_>) -> SqlResult<Vec<object::LargeObject>> {
+    let Some(store) = Store::existing(context)? else {
+        return Ok(Vec::new());
+    };
+    let snapshot = context.transaction.begin_statement(Access::Write);
+    let mut found = object::all(&store.objects, &snapshot, context)?;
+    found.retain(|object| roles.iter().any(|role| object.names(role.0)));
+    Ok(found)
 }
 
 /// What a role owns or has privileges on, in the words of DROP ROLE's DETAIL. Those of other databases are counted.

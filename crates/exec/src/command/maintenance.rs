@@ -12,6 +12,7 @@ use mote_sql::access::privilege;
 use super::{privileges, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::predefined_roles::PG_CHECKPOINT;
 use mote_catalog::catalog_store::stored::StoredKind;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
@@ -57,10 +58,10 @@ impl Command for Checkpoint {
 }
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    if !context.session.identity().superuser {
+    if !privileges::is_member(&context.session.catalog, PG_CHECKPOINT) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
-            "must be superuser to do CHECKPOINT",
+            "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT",
         ));
     }
     // A round takes as long as the disk does: it runs beside the workers, and the session looks in from time to time.

@@ -41,6 +41,7 @@ mod like;
 mod maintenance;
 mod materialized_view;
 mod notify;
+mod owned;
 mod partition;
 mod partition_index;
 mod prepared_statement;
@@ -102,6 +103,8 @@ pub(crate) fn of(statement: &Statement) -> &dyn Command {
         Statement::AlterRole(statement) => &**statement,
         Statement::AlterRoleSet(statement) => &**statement,
         Statement::DropRole(statement) => &**statement,
+        Statement::DropOwned(statement) => &**statement,
+        Statement::ReassignOwned(statement) => &**statement,
         Statement::CreateDatabase(statement) => &**statement,
         Statement::DropDatabase(statement) => &**statement,
         Statement::AlterDatabase(statement) => &**statement,

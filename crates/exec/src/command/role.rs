@@ -13,6 +13,7 @@ use super::{
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::cluster_settings::CLUSTER_SETTINGS;
 use mote_catalog::catalog_store::object::Object;
+use mote_catalog::catalog_store::predefined_roles::is_predefined;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
 use mote_catalog::catalog_store::{Catalog, Revision};
 use mote_catalog::settings;
@@ -118,6 +119,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
 }
 
 pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    refuse_reserved(&alter.role)?;
     let oid = schema::role_oid(&alter.role, context)?;
     let before = context.session.catalog.current();
     schema::reserve_name(oid, "", context)?;
@@ -173,6 +175,7 @@ pub(super) fn alter_settings(
             None => everywhere(&alter.setting.action, context),
         };
     };
+    refuse_reserved(role)?;
     let oid = schema::role_oid(role, context)?;
     if oid != context.session.identity().user_oid {
         require_role_admin("permission denied", context)?;
@@ -320,6 +323,13 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
     if role.superuser && !context.session.identity().superuser {
         return Err(denied("must be superuser to drop superusers"));
     }
+    if is_predefined(oid) {
+        let message = format!(
+            "cannot drop role {} because it is required by the database system",
+            role.name
+        );
+        return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
+    }
     let mut dependents = dependents(role.oid, context);
     dependents.extend(large_object::dependents(role.oid, context)?);
     if !dependents.is_empty() {
@@ -418,6 +428,18 @@ pub(super) fn require_role_admin(message: &str, context: &StatementContext<'_>) 
         Ok(())
     } else {
         Err(denied(message))
+    }
+}
+
+/// Predefined roles stay as they are.
+fn refuse_reserved(role: &RoleSpecification) -> SqlResult<()> {
+    match role {
+        RoleSpecification::Name { name, .. } if name.starts_with("pg_") => Err(SqlError::new(
+            state::RESERVED_NAME,
+            format!("role name \"{name}\" is reserved"),
+        )
+        .detail("Cannot alter reserved roles.")),
+        _ => Ok(()),
     }
 }
 

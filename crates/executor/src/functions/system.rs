@@ -18,11 +18,13 @@ use super::{
 };
 use crate::context::StatementContext;
 use crate::runtime::Runtime;
+use mote_catalog::catalog_store::predefined_roles::PG_SIGNAL_BACKEND;
 use mote_catalog::database::Database;
 use mote_catalog::directory::SessionDirectory;
 use mote_catalog::privileges;
 use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings, parse_bool};
+use mote_catalog::shared_resets::SharedStatistics;
 use mote_catalog::views::partitions;
 use mote_catalog::write_error;
 
@@ -107,6 +109,7 @@ fn session(name: &str) -> Option<Body> {
                 .forget(|table| is_here(table) == Some(true));
             Ok(Datum::from(""))
         }),
+        "pg_stat_reset_shared" => Body::Runtime(reset_shared),
         "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             runtime.database().ask_reload();
@@ -212,7 +215,25 @@ fn blocking_pids(runtime: &Runtime<'_, '_>, pid: i32) -> impl Iterator<Item = i3
     blockers.map(|(session, _)| session as i32)
 }
 
-/// pg_cancel_backend and pg_terminate_backend: allowed to superusers and to members of the session's role.
+fn reset_shared(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let name = text(&arguments[0]);
+    let what = SharedStatistics::named(name).ok_or_else(|| {
+        let message = format!("unrecognized reset target: \"{name}\"");
+        let targets = "Target must be \"archiver\", \"bgwriter\", \"recovery_prefetch\", or \"wal\".";
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message).hint(targets)
+    })?;
+    let database = runtime.database();
+    let engine = database.engine();
+    let archived = engine.archive_report().unwrap_or_default();
+    let archived = (archived.archived_count, archived.failed_count);
+    let resets = database.shared_resets();
+    resets.reset(what, database.now_us(), archived, engine.horizons().stable);
+    Ok(Datum::from(""))
+}
+
+/// pg_cancel_backend and pg_terminate_backend: allowed to superusers, to members of the session's role, and to those of
+/// pg_signal_backend where the session is no superuser's.
 fn signal(
     runtime: &mut Runtime<'_, '_>,
     pid: i32,
@@ -240,7 +261,8 @@ fn signal(
     if is_superuser && !session.identity().superuser {
         return denied(format!("must be a superuser to {what}"));
     }
-    if !privileges::is_member(&session.catalog, user) {
+    let may = |role| privileges::is_member(&session.catalog, role);
+    if !may(user) && !may(PG_SIGNAL_BACKEND) {
         return denied(format!(
             "must be a member of the role whose {of} or member of pg_signal_backend"
         ));

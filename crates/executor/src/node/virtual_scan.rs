@@ -83,6 +83,7 @@ fn make_rows(
         cluster: context.database.cluster(),
         hba: context.database.hba(),
         server_settings: context.database.server_settings(),
+        shared_resets: context.database.shared_resets(),
     };
     let mut rows = TABLES.rows(relation, &source, context.host)?;
     large_object::shown::append(relation, &mut rows, snapshot, context)?;

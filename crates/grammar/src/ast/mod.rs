@@ -55,6 +55,8 @@ pub enum Statement {
     AlterRole(Box<AlterRole>),
     AlterRoleSet(Box<AlterRoleSet>),
     DropRole(Box<DropRole>),
+    DropOwned(Box<DropOwned>),
+    ReassignOwned(Box<ReassignOwned>),
     CreateDatabase(Box<CreateDatabase>),
     DropDatabase(Box<DropDatabase>),
     AlterDatabase(Box<AlterDatabase>),

@@ -168,6 +168,18 @@ pub struct DropRole {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct DropOwned {
+    pub roles: Vec<RoleSpecification>,
+    pub behavior: DropBehavior,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReassignOwned {
+    pub roles: Vec<RoleSpecification>,
+    pub new_owner: RoleSpecification,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateDatabase {
     pub name: Name,
     pub options: Vec<DefinitionOption>,

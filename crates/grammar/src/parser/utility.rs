@@ -118,6 +118,14 @@ impl Converter<'_> {
                 roles: self.roles(node.roles())?,
                 if_exists: node.missing_ok,
             })),
+            Node::DropOwnedStmt(node) => Statement::DropOwned(Box::new(DropOwned {
+                roles: self.roles(node.roles())?,
+                behavior: self.behavior(node.behavior),
+            })),
+            Node::ReassignOwnedStmt(node) => Statement::ReassignOwned(Box::new(ReassignOwned {
+                roles: self.roles(node.roles())?,
+                new_owner: self.required_role(node.newrole())?,
+            })),
             Node::CreatedbStmt(node) => Statement::CreateDatabase(Box::new(CreateDatabase {
                 name: node.dbname().unwrap_or_default().into(),
                 options: self.options(uncast(node.options()))?,
@@ -555,8 +563,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::CreateConversionStmt(_) => "CREATE CONVERSION",
         Node::CreateCastStmt(_) => "CREATE CAST",
         Node::CreateTransformStmt(_) => "CREATE TRANSFORM",
-        Node::DropOwnedStmt(_) => "DROP OWNED",
-        Node::ReassignOwnedStmt(_) => "REASSIGN OWNED",
         Node::AlterTSDictionaryStmt(_) => "ALTER TEXT SEARCH DICTIONARY",
         Node::AlterTSConfigurationStmt(_) => "ALTER TEXT SEARCH CONFIGURATION",
         Node::CreatePublicationStmt(_) => "CREATE PUBLICATION",

@@ -75,9 +75,7 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
         user.and_then(|user| facts.role_name(user)),
         &doing.application,
     ];
-    if !facts.session.catalog.identity.superuser
-        && !facts.is_member(facts.session.catalog.identity.user_oid, doing.user)
-    {
+    if !facts.sees_statistics_of(doing.user) {
         row.extend(std::iter::repeat_n(NULL, 13));
         row.push(Datum::text(HIDDEN_QUERY));
         row.push(NULL);
@@ -371,24 +369,54 @@ pub fn io_sequences(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows.collect())
 }
 
-pub fn bgwriter(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+pub fn bgwriter(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let count = NO_COUNT;
     Ok(vec![row![
-        count, count, 0.0f64, 0.0f64, count, count, count, count, count, count, NULL
+        count,
+        count,
+        0.0f64,
+        0.0f64,
+        count,
+        count,
+        count,
+        count,
+        count,
+        count,
+        moment(facts.resets.background_us)
     ]])
 }
 
 pub fn wal(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let written = Datum::Numeric(Numeric::from(facts.engine.horizons().stable.0 as i64));
+    let since = facts.resets;
+    let bytes = facts.engine.horizons().stable.0.saturating_sub(since.log.0);
+    let written = Datum::Numeric(Numeric::from(bytes as i64));
     let count = NO_COUNT;
     Ok(vec![row![
-        count, count, written, count, count, count, 0.0f64, 0.0f64, NULL
+        count,
+        count,
+        written,
+        count,
+        count,
+        count,
+        0.0f64,
+        0.0f64,
+        moment(since.log_us)
     ]])
+}
+
+fn moment(us: Option<i64>) -> Datum {
+    us.map_or(NULL, Datum::TimestampTz)
 }
 
 pub fn archiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let report = facts.engine.archive_report().unwrap_or_default();
-    let name_and_time = |last: Option<(String, i64)>| match last {
+    let since = facts.resets;
+    let is_new = |(_, us): &(String, i64)| {
+        since
+            .archiver_us
+            .is_none_or(|reset| us - POSTGRES_EPOCH_UNIX_US > reset)
+    };
+    let name_and_time = |last: Option<(String, i64)>| match last.filter(is_new) {
         Some((name, us)) => [
             Datum::text(&name),
             Datum::TimestampTz(us - POSTGRES_EPOCH_UNIX_US),
@@ -397,7 +425,8 @@ pub fn archiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     };
     let [archived, archived_at] = name_and_time(report.last_archived);
     let [failed, failed_at] = name_and_time(report.last_failed);
-    let (done, failures) = (report.archived_count as i64, report.failed_count as i64);
+    let done = report.archived_count.saturating_sub(since.archived) as i64;
+    let failures = report.failed_count.saturating_sub(since.failed) as i64;
     Ok(vec![row![
         done,
         archived,
@@ -405,6 +434,6 @@ pub fn archiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         failures,
         failed,
         failed_at,
-        NULL
+        moment(since.archiver_us)
     ]])
 }

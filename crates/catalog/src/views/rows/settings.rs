@@ -5,6 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
+use crate::catalog_store::predefined_roles::PG_READ_ALL_SETTINGS;
 use crate::settings::is_identity;
 use crate::settings::{
     Context, FILE_NAME, FileLine, Kind, SETTINGS, ServerSettings, Setting, Source, general, in_own_unit,
@@ -26,8 +27,10 @@ pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum> {
     let values = &facts.session.settings;
     let current = values.value(index);
-    // Where the file is said to be is for superusers.
-    let from_file = values.source(index) == Source::File && facts.session.catalog.identity.superuser;
+    // Where the file is said to be is not for everybody.
+    let identity = &facts.session.catalog.identity;
+    let sees_files = identity.superuser || facts.is_member(identity.user_oid, PG_READ_ALL_SETTINGS);
+    let from_file = values.source(index) == Source::File && sees_files;
     let file = facts
         .server_settings
         .filter(|_| from_file)

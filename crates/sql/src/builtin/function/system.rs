@@ -111,6 +111,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2560, "pg_postmaster_start_time", "pg_postmaster_start_time", &[], TIMESTAMPTZ).stable(),
     function(2561, "pg_blocking_pids", "pg_blocking_pids", &[INT4], INT4_ARRAY).volatile(),
     function(2621, "pg_reload_conf", "pg_reload_conf", &[], BOOL).volatile(),
+    function(3775, "pg_stat_reset_shared", "pg_stat_reset_shared", &[TEXT], VOID).volatile(),
     function(2274, "pg_stat_reset", "pg_stat_reset", &[], VOID).volatile().called_on_null(),
     function(2626, "pg_sleep", "pg_sleep", &[FLOAT8], VOID).volatile(),
     function(2705, "pg_has_role", "pg_has_role_name_name", &[NAME, NAME, TEXT], BOOL).stable(),

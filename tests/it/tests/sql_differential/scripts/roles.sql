@@ -54,7 +54,6 @@ select * from secret order by id;
 revoke all on secret from public;
 -- differs: there are no privileges on columns to name
 drop role it_group;
--- differs: DROP OWNED is 0A000 for now
 drop owned by it_group;
 revoke all on secret from it_group;
 drop role it_group;
