@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use mote_common::Oid;
 use mote_engine::Awaited;
@@ -103,6 +103,8 @@ pub struct Activity {
     doing: Mutex<Doing>,
     committed: AtomicU64,
     rolled_back: AtomicU64,
+    /// The number of the running statement, or of the last one; 0: it has none.
+    query_id: AtomicI64,
 }
 
 impl Activity {
@@ -151,9 +153,20 @@ impl Activity {
         )
     }
 
+    /// The number of the statement that has begun. Relaxed, as everything that is only shown.
+    #[inline]
+    pub fn note_query_id(&self, query_id: i64) {
+        self.query_id.store(query_id, Ordering::Relaxed);
+    }
+
+    pub fn query_id(&self) -> Option<i64> {
+        Some(self.query_id.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
     /// A statement begins; `transaction_us` is when its transaction began, if it goes on with one.
     #[inline]
     pub fn begin(&self, text: &str, now_us: i64, transaction_us: Option<i64>) {
+        self.note_query_id(0);
         let mut doing = self.doing.lock();
         doing.state = ActivityState::Active;
         doing.state_change_us = now_us;

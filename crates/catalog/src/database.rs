@@ -24,6 +24,7 @@ use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
 use crate::upkeep::Upkeep;
 use crate::shared_resets::SharedResets;
+use crate::statement_statistics::StatementStatistics;
 use mote_sql::access::privilege;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
@@ -99,6 +100,7 @@ pub struct Database {
     reload: Reload,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
+    statement_statistics: Arc<StatementStatistics>,
     shared_resets: SharedResets,
     /// Tells databases opened by one process apart, whatever they are called.
     instance: u64,
@@ -185,6 +187,7 @@ impl Database {
             },
             started_us,
             shared_resets: SharedResets::default(),
+            statement_statistics: Arc::new(StatementStatistics::new(started_us)),
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
         });
@@ -260,6 +263,11 @@ impl Database {
     /// Since when statistics of the whole server count.
     pub fn shared_resets(&self) -> &SharedResets {
         &self.shared_resets
+    }
+
+    /// What statements have cost.
+    pub fn statement_statistics(&self) -> &Arc<StatementStatistics> {
+        &self.statement_statistics
     }
 
     /// Asks whoever serves this database to read certificates and rules again. It looks from time to time.

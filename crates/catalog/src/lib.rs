@@ -39,6 +39,7 @@ pub mod routine_text;
 pub mod settings;
 pub mod shared_resets;
 pub mod signals;
+pub mod statement_statistics;
 pub mod system_schemas;
 pub mod tag;
 pub mod upkeep;

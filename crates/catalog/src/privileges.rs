@@ -8,7 +8,7 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
-use crate::catalog_store::predefined_roles::{PG_READ_ALL_DATA, PG_WRITE_ALL_DATA};
+use crate::catalog_store::predefined_roles::{PG_READ_ALL_DATA, PG_READ_ALL_STATS, PG_WRITE_ALL_DATA};
 use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema};
 
 /// Checks what a plan needs.
@@ -223,6 +223,11 @@ fn is_superuser(session: &SessionCatalog, role: Oid) -> bool {
 /// Whether the current user is the role, a member of it, or a superuser.
 pub fn is_member(session: &SessionCatalog, role: Oid) -> bool {
     session.identity.superuser || memberships(session, session.identity.user_oid).contains(&role)
+}
+
+/// Whether the current user sees what statements of all users do.
+pub fn reads_all_statistics(session: &SessionCatalog) -> bool {
+    is_member(session, PG_READ_ALL_STATS)
 }
 
 /// To give something to a role one must be a member of it.

@@ -36,6 +36,14 @@ impl CommandTag {
         }
     }
 
+    /// Rows that the statement returned or wrote.
+    pub fn rows(self) -> u64 {
+        match self {
+            CommandTag::Move(_) | CommandTag::Word(_) => 0,
+            counted => counted.parts().1.unwrap_or(0),
+        }
+    }
+
     /// Appends what `Display` shows, without the machinery of `fmt`: every statement ends with a tag.
     pub fn write(self, out: &mut Vec<u8>) {
         let (word, count) = self.parts();

@@ -23,6 +23,11 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// Panics with advice where PostgreSQL is not installed.
     pub fn start() -> PostgresServer {
+        PostgresServer::start_with("")
+    }
+
+    /// With more options for the server.
+    pub fn start_with(options: &str) -> PostgresServer {
         let directory = TemporaryDirectory::new("postgres");
         let everybody = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
@@ -50,7 +55,7 @@ impl PostgresServer {
         // Without jit: on a busy machine the compiler takes seconds for a query of milliseconds.
         let settings = format!(
             "-p {port} -k '' -c fsync=off -c listen_addresses=127.0.0.1 -c timezone=UTC -c log_timezone=UTC \
-             -c shared_buffers=32MB -c jit=off -c datestyle=ISO,MDY -c max_prepared_transactions=200"
+             -c shared_buffers=32MB -c jit=off -c datestyle=ISO,MDY -c max_prepared_transactions=200 {options}"
         );
         let log = server.directory.path().join("log").display().to_string();
         server.run(

@@ -13,13 +13,14 @@
 //! state can be seen, new snapshots are not below it, and sessions hold back replies until it is safe.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use mote_common::Oid;
 
 use super::catalog::Catalog;
+use crate::extensions::pg_stat_statements;
 
 /// What a panic interrupts from the commit of a change on, until it is published.
 pub(super) const PUBLISHING: &str = "while a change of the catalog was published";
@@ -28,6 +29,8 @@ pub struct CatalogStore {
     committed: RwLock<Arc<Catalog>>,
     /// Even = stable; odd = a publication is under way. Only the holder of `publishing` stores it.
     generation: AtomicU64,
+    /// Derived from `committed`.
+    counts_statements: AtomicBool,
     /// Held from before a catalog-changing commit until its state stands.
     publishing: Mutex<()>,
     next_oid: AtomicU32,
@@ -40,6 +43,7 @@ impl CatalogStore {
     pub fn new(catalog: Catalog, highest_prepared: u32) -> CatalogStore {
         let next_oid = next_oid(&catalog, highest_prepared);
         CatalogStore {
+            counts_statements: AtomicBool::new(counts_statements(&catalog)),
             committed: RwLock::new(Arc::new(catalog)),
             generation: AtomicU64::new(2),
             publishing: Mutex::new(()),
@@ -77,6 +81,12 @@ impl CatalogStore {
         self.next_oid.fetch_max(next_oid, Ordering::Relaxed);
     }
 
+    /// Whether pg_stat_statements is in any database. Asked by every statement.
+    #[inline]
+    pub fn counts_statements(&self) -> bool {
+        self.counts_statements.load(Ordering::Relaxed)
+    }
+
     pub fn allocate_oid(&self) -> Oid {
         Oid(self.next_oid.fetch_add(1, Ordering::Relaxed))
     }
@@ -104,6 +114,12 @@ fn next_oid(catalog: &Catalog, highest_prepared: u32) -> u32 {
     highest.max(Oid::FIRST_USER.0 - 1) + 1
 }
 
+/// Whether some database has the extension that shows what statements cost.
+fn counts_statements(catalog: &Catalog) -> bool {
+    let mut installed = catalog.extensions.values();
+    installed.any(|entry| entry.object.name == pg_stat_statements::NAME)
+}
+
 /// A publication under way. Dropped without `finish` (the commit failed) it leaves the old state.
 pub struct Publication<'a> {
     store: &'a CatalogStore,
@@ -123,6 +139,10 @@ impl Publication<'_> {
     }
 
     pub fn finish(self, catalog: Catalog) {
+        // Relaxed: a statement that still sees the old answer is counted once more, or not yet.
+        self.store
+            .counts_statements
+            .store(counts_statements(&catalog), Ordering::Relaxed);
         *self.store.committed.write() = Arc::new(catalog);
     }
 }

@@ -5,6 +5,7 @@
 //! that only these scripts name. docs/design/0032 says why.
 //! Leaves out: making and dropping them (exec).
 
+pub mod pg_stat_statements;
 mod pgcrypto;
 mod plpgsql;
 mod uuid_ossp;
@@ -22,12 +23,19 @@ pub struct Extension {
     pub relocatable: bool,
     /// Statements that make its objects in the first schema of the search path.
     pub script: &'static str,
+    /// What everybody may do with members whose privileges the script says: by kind (`acldefault`'s letter) and name.
+    pub privileges: &'static [(&'static str, &'static str, u32)],
     /// It is in every database from the beginning, under this number.
     pub builtin: Option<Oid>,
 }
 
 /// All of them, by name.
-pub static EXTENSIONS: &[Extension] = &[pgcrypto::EXTENSION, plpgsql::EXTENSION, uuid_ossp::EXTENSION];
+pub static EXTENSIONS: &[Extension] = &[
+    pg_stat_statements::EXTENSION,
+    pgcrypto::EXTENSION,
+    plpgsql::EXTENSION,
+    uuid_ossp::EXTENSION,
+];
 
 pub fn find(name: &str) -> Option<&'static Extension> {
     EXTENSIONS.iter().find(|extension| extension.name == name)

@@ -72,13 +72,6 @@ pub(super) const ADVICE: &[Setting] = &[
         WAL_SETTINGS,
         NO_STORAGE,
     ),
-    superuser(user(
-        "compute_query_id",
-        Kind::Enum(&["auto", "regress", "on", "off"]),
-        "auto",
-        MONITORING,
-        NO_STATISTICS,
-    )),
     user(
         "constraint_exclusion",
         Kind::Enum(&["partition", "on", "off"]),

@@ -1,6 +1,7 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `table` and `advice` for what exists and what each one means, `foreign` for what does not, `value` for what a value
+//! Read `table` and `advice` for what exists and what each one means, `statements` for those about statistics,
+//! `foreign` for what does not exist, `value` for what a value
 //! may be, `file` for those of the whole server, then this file for how values are kept: a session holds the text of every
 //! setting with where it is from, plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
@@ -12,6 +13,7 @@ mod file;
 mod foreign;
 mod seeded_random;
 mod source;
+mod statements;
 mod table;
 mod value;
 
@@ -29,6 +31,7 @@ pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isol
 pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
 pub use seeded_random::SeededRandom;
 pub use source::Source;
+pub use statements::{QueryIds, StatementSettings, Track};
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
@@ -59,6 +62,7 @@ pub struct Effective {
     /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
     pub client_min_messages: Severity,
     pub client_encoding: Encoding,
+    pub statements: StatementSettings,
 }
 
 pub use mote_common::error::Severity;
@@ -571,9 +575,9 @@ pub struct Reported {
     pub value: String,
 }
 
-/// Names with a dot belong to clients (in PostgreSQL also to extensions).
+/// Names with a dot belong to clients, but for those of extensions.
 fn is_custom(name: &str) -> bool {
-    name.contains('.')
+    name.contains('.') && lookup(name).is_none()
 }
 
 fn check_custom_name(name: &str) -> SqlResult<()> {
@@ -747,6 +751,7 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
             _ => Severity::Debug,
         },
         client_encoding: Encoding::from_name(get("client_encoding")).unwrap_or(Encoding::UTF8),
+        statements: StatementSettings::read(get),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::advice::ADVICE;
+use super::statements::STATEMENTS;
 
 /// Who may change a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +162,7 @@ pub const SERVER_VERSION: &str = concat!("15.0 (mote ", env!("CARGO_PKG_VERSION"
 
 /// What there is, in the order of names.
 pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-    let mut settings = [OBEYED, ADVICE].concat();
+    let mut settings = [OBEYED, ADVICE, STATEMENTS].concat();
     settings.sort_by_key(|setting| setting.name.to_ascii_lowercase());
     settings
 });

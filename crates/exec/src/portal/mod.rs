@@ -46,6 +46,10 @@ pub struct Portal {
     pub cursor: Option<Box<Cursor>>,
     /// When it was made, microseconds since 2000-01-01 UTC.
     pub made_us: i64,
+    /// Rows so far.
+    pub rows: u64,
+    /// What its runs took that did not end it, if somebody counts.
+    pub spent_ns: u64,
     /// What it keeps itself; the unnamed portal is not charged.
     pub charge: Option<MemoryCharge>,
     /// What its statement takes, which may be closed before it.
@@ -70,6 +74,8 @@ impl Portal {
             savepoint_depth,
             cursor: None,
             made_us: 0,
+            rows: 0,
+            spent_ns: 0,
             charge: None,
             statement_charge: None,
         }

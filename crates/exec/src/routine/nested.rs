@@ -32,7 +32,7 @@ use mote_executor::context::StatementContext;
 use mote_executor::memory::Kept;
 use mote_executor::plans::locking::lock_relations;
 use mote_executor::plans::planning::parse_text;
-use mote_executor::plans::{CachedPlan, Prepared};
+use mote_executor::plans::{CachedPlan, CountedRun, Prepared};
 use mote_executor::query::Execution;
 use mote_executor::runtime::Emit;
 
@@ -62,6 +62,42 @@ pub struct Running {
     held: Option<VecDeque<Vec<Datum>>>,
     /// What the held rows take.
     kept: Kept,
+    counted: Option<Box<Counted>>,
+}
+
+/// A run that pg_stat_statements is going to show.
+struct Counted {
+    run: CountedRun,
+    prepared: Arc<Prepared>,
+    /// In its own fetches: what happens between them is not its.
+    spent_ns: u64,
+    rows: u64,
+}
+
+impl Counted {
+    fn begin(statement: &Statement, context: &StatementContext<'_>) -> Option<Counted> {
+        let run = context.session.begin_counting(false)?;
+        let prepared = statement.known()?;
+        Some(Counted {
+            run,
+            prepared,
+            spent_ns: 0,
+            rows: 0,
+        })
+    }
+
+    fn end(&self, context: &mut StatementContext<'_>) {
+        let statistics = context.database.statement_statistics();
+        let (session, host) = (&*context.session, &mut *context.host);
+        session.count_run(
+            &self.run,
+            self.spent_ns,
+            self.rows,
+            &self.prepared,
+            statistics,
+            host,
+        );
+    }
 }
 
 /// Parses a text of any number of statements.
@@ -136,7 +172,13 @@ pub fn run(
     if let PlanBody::Utility(utility) = &plan.plan.body
         && !plan.plan.returns_rows
     {
+        let counted = Counted::begin(statement, context).filter(|_| context.session.counts_utility(utility));
         let tag = run_utility(utility, &statement.text, volatile, context)?;
+        if let Some(mut counted) = counted {
+            counted.spent_ns = context.session.counted_ns(&counted.run);
+            counted.rows = tag.rows();
+            counted.end(context);
+        }
         return Ok(Done {
             tag,
             rows: 0,
@@ -203,6 +245,7 @@ fn start(
             execution: None,
             held: Some(rows),
             kept: Kept::default(),
+            counted: None,
         });
     }
     let query = plan.query()?;
@@ -227,6 +270,7 @@ fn start(
         execution: Some(execution),
         held: None,
         kept: Kept::default(),
+        counted: Counted::begin(statement, context).map(Box::new),
     })
 }
 
@@ -267,7 +311,15 @@ impl Running {
             .execution
             .as_mut()
             .ok_or_else(|| SqlError::internal("a closed query was fetched from"))?;
+        let begun_ns = self
+            .counted
+            .as_ref()
+            .map(|_| context.session.clock.monotonic_ns());
         let outcome = execution.run(context, max_rows, emit)?;
+        if let (Some(counted), Some(begun_ns)) = (&mut self.counted, begun_ns) {
+            counted.spent_ns += context.session.clock.monotonic_ns().saturating_sub(begun_ns);
+            counted.rows += outcome.rows;
+        }
         Ok(Done {
             tag: self.tag(outcome.rows, context),
             rows: outcome.rows,
@@ -308,6 +360,9 @@ impl Running {
 
     /// Keeps the operators for the next run of the same statement.
     pub fn close(mut self, context: &mut StatementContext<'_>) {
+        if let Some(counted) = &self.counted {
+            counted.end(context);
+        }
         if let Some(execution) = self.execution.take() {
             Holdings::of(context.calls).keep(execution);
         }

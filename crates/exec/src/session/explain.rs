@@ -11,6 +11,7 @@ use mote_executor::plans::explain::{MeasuredPlan, not_explained, query_explained
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
 use mote_grammar::ast::{Explain, ParsedStatement, Statement};
+use mote_grammar::parser::normalized::explained;
 use mote_planner::plan::explain::{About, ExplainOptions};
 use mote_planner::plan::measured::Measurements;
 use mote_planner::plan::{PlanBody, explained_column};
@@ -36,6 +37,9 @@ impl Session {
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(not_explained());
         };
+        if self.state.tells_query_ids() {
+            about.query_id = Some(prepared.identity_by(explained(&prepared.text), host).query_id);
+        }
         let rows = if options.analyze {
             let mut portal = Portal::new(prepared, plan.clone(), parameters, self.state.savepoint_depth);
             let begun_ns = self.state.clock.monotonic_ns();

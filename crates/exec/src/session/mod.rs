@@ -8,6 +8,7 @@
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
 
 mod block;
+mod counting;
 mod cursor;
 mod detach;
 mod explain;

@@ -80,6 +80,11 @@ impl Session {
         if portal.state == PortalState::Done {
             return self.execute_again(name, portal, host);
         }
+        // Of a cursor DECLARE and FETCH count, which are statements of their own.
+        let counted = match portal.cursor {
+            Some(_) => None,
+            None => self.begin_counting(&portal.prepared, host),
+        };
         if portal.cursor.is_some() {
             let rows = self.execute_cursor(portal, max_rows, host)?;
             if max_rows > 0 && rows == max_rows {
@@ -102,13 +107,20 @@ impl Session {
             }
             PlanBody::Query(_) => {
                 let (outcome, command) = self.run_query(portal, max_rows, host)?;
+                portal.rows += outcome.rows;
                 if !outcome.finished {
                     portal.state = PortalState::Suspended;
+                    if let Some(run) = &counted {
+                        portal.spent_ns += self.state.counted_ns(run);
+                    }
                     return Ok(ExecuteEnd::Suspended);
                 }
                 query_tag(command, outcome.rows)
             }
         };
+        if let Some(run) = counted {
+            self.end_counting(&run, portal, tag, host);
+        }
         portal.state = PortalState::Done;
         host.command_complete(tag);
         Ok(ExecuteEnd::Complete)
@@ -376,13 +388,18 @@ impl Session {
         }
         let mut portal = Portal::new(prepared, plan, parameters, self.state.savepoint_depth);
         portal.made_us = self.state.statement_start_us;
+        let counted = self.begin_counting(&portal.prepared, host);
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
             PlanBody::Query(_) => {
                 let (outcome, command) = self.run_query(&mut portal, 0, host)?;
+                portal.rows = outcome.rows;
                 query_tag(command, outcome.rows)
             }
         };
+        if let Some(run) = counted {
+            self.end_counting(&run, &portal, tag, host);
+        }
         self.retire(portal);
         if last {
             self.sync(host)?;

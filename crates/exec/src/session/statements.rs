@@ -67,7 +67,12 @@ impl Session {
     ) -> SqlResult<CommandTag> {
         let (prepared, plan, parameters) = self.execution(execute, text, host)?;
         let mut portal = Portal::new(prepared, plan, parameters, self.state.savepoint_depth);
-        self.run_portal_to_end(&mut portal, host)
+        let counted = self.begin_counting(&portal.prepared, host);
+        let tag = self.run_portal_to_end(&mut portal, host)?;
+        if let Some(run) = counted {
+            self.end_counting(&run, &portal, tag, host);
+        }
+        Ok(tag)
     }
 
     /// What EXECUTE runs: the prepared statement, its plan of now and the values of its parameters.
@@ -196,6 +201,7 @@ impl Session {
             },
             PlanBody::Query(_) => {
                 let (outcome, command) = self.run_query(portal, 0, host)?;
+                portal.rows = outcome.rows;
                 Ok(query_tag(command, outcome.rows))
             }
         }

@@ -52,6 +52,12 @@ impl Session {
                 planned?
             }
         };
+        if self.state.identifies_statements() {
+            prepared.identity_by(
+                text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';'),
+                host,
+            );
+        }
         let plan = prepared.current();
         let parameters = self
             .literal_values(text, fingerprint, &plan.plan.parameters)

@@ -149,7 +149,7 @@ pub fn body(name: &str) -> Option<SetFunction> {
             });
             Ok(rows(shown.collect()))
         },
-        _ => return None,
+        _ => return super::extension::set_body(name),
     })
 }
 

@@ -2,17 +2,18 @@
 //!
 //! Read in this order: this file (what is kept of a statement), `planning` (how it is made and kept current), `plan_cache`
 //! (what the sessions of a worker share), `locking` (its table locks), `partition_locks` (those that parameters decide
-//! about), `explain`.
+//! about), `identity` (which statement it is, for those who count), `explain`.
 //! Leaves out: running it, and the names that clients give it (sessions).
 
 pub mod explain;
+mod identity;
 pub mod locking;
 pub mod partition_locks;
 mod plan_cache;
 pub mod planning;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
@@ -25,6 +26,8 @@ use mote_types::ColumnType;
 
 use crate::node::Program;
 use partition_locks::PartitionLocks;
+
+pub use identity::{CountedRun, StatementIdentity};
 
 /// A statement planned under one state of the catalog. Shared between the sessions of a worker.
 pub struct CachedPlan {
@@ -43,6 +46,8 @@ pub struct CachedPlan {
     pub counted_us: AtomicI64,
     /// It reads pg_prepared_statements or pg_cursors.
     pub reads_objects: bool,
+    /// How long planning it took, if somebody wants to know; 0 once it is counted.
+    pub planning_ns: AtomicU64,
 }
 
 /// Of a plan whose tables have grown or shrunk so far since that another may be better: no catalog has it.
@@ -53,6 +58,14 @@ const BAND_FACTOR: f64 = 10.0;
 const BAND_ROWS_MIN: f64 = 1000.0;
 
 impl CachedPlan {
+    /// The time of planning, for the first who counts it.
+    pub fn take_planning_ns(&self) -> Option<u64> {
+        // Relaxed: a number of its own. A load first: a plan is made once and run often.
+        let counted = self.planning_ns.load(Ordering::Relaxed) == 0;
+        let taken = (!counted).then(|| self.planning_ns.swap(0, Ordering::Relaxed));
+        taken.filter(|ns| *ns > 0)
+    }
+
     /// Notes whether the tables' rows are what the plan was made for.
     pub fn compare_rows(&self) {
         let left = |(relation, planned): &(Arc<Relation>, f64)| {
@@ -110,6 +123,8 @@ pub struct Prepared {
     pub temporary: u64,
     /// What planning it left in memory: text, tree, plan and program.
     pub bytes: usize,
+    /// Which statement it is, once somebody has asked.
+    pub identity: OnceLock<Arc<StatementIdentity>>,
 }
 
 impl Prepared {

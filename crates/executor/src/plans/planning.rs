@@ -7,8 +7,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
@@ -118,6 +118,7 @@ impl SessionState {
             plan_key: self.settings.plan_key().to_string(),
             user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
+            identity: OnceLock::new(),
         }))
     }
 
@@ -140,6 +141,7 @@ impl SessionState {
             plan_key: self.settings.plan_key().to_string(),
             user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
+            identity: OnceLock::new(),
         }))
     }
 
@@ -152,6 +154,7 @@ impl SessionState {
         host: &mut dyn Host,
     ) -> SqlResult<Arc<CachedPlan>> {
         let generation = self.catalog.generation();
+        let begun_ns = self.times_planning().then(|| self.clock.monotonic_ns());
         let plan = match statement {
             None => Plan::empty(),
             Some(statement) => {
@@ -203,7 +206,9 @@ impl SessionState {
                 let rows = relation.rows.get();
                 (relation, rows)
             });
+        let spent = |begun_ns| self.clock.monotonic_ns().saturating_sub(begun_ns).max(1);
         Ok(Arc::new(CachedPlan {
+            planning_ns: AtomicU64::new(begun_ns.map_or(0, spent)),
             reads_objects,
             planned_rows: planned_rows.collect(),
             counted_us: AtomicI64::new(self.statement_start_us),
@@ -291,6 +296,7 @@ impl SessionState {
             plan_key: prepared.plan_key.clone(),
             user: prepared.user,
             temporary: self.catalog.temporary_stamp(),
+            identity: prepared.identity.clone(),
         })
     }
 

@@ -11,5 +11,6 @@ pub(super) const EXTENSION: Extension = Extension {
     trusted: true,
     relocatable: false,
     script: "",
+    privileges: &[],
     builtin: Some(Oid(13559)),
 };

@@ -9,5 +9,6 @@ pub(super) const EXTENSION: Extension = Extension {
     trusted: true,
     relocatable: true,
     script: include_str!("install.sql"),
+    privileges: &[],
     builtin: None,
 };

@@ -33,7 +33,13 @@ pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .collect();
     let row = |pid: u32, activity: &Activity| {
         let doing = activity.doing().clone();
-        activity_row(facts, pid, &doing, awaited.get(&pid).copied())
+        activity_row(
+            facts,
+            pid,
+            &doing,
+            activity.query_id(),
+            awaited.get(&pid).copied(),
+        )
     };
     let mut rows: Vec<Vec<Datum>> = (facts.sessions.iter())
         .map(|(pid, activity)| row(*pid, activity))
@@ -62,7 +68,13 @@ fn waits_for_followers(facts: &Facts<'_>, doing: &Doing) -> bool {
         && log.reached(Level::Local) >= until.lsn
 }
 
-fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str>) -> Vec<Datum> {
+fn activity_row(
+    facts: &Facts<'_>,
+    pid: u32,
+    doing: &Doing,
+    query_id: Option<i64>,
+    awaited: Option<&str>,
+) -> Vec<Datum> {
     let started = doing.user != Oid::INVALID;
     let database = facts.catalog.databases.get(&doing.database);
     let user = started.then_some(doing.user);
@@ -114,7 +126,7 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
         state.name(),
         NULL,
         NULL,
-        NULL,
+        query_id.map_or(NULL, Datum::Int8),
         &doing.query,
         "client backend",
     ]);

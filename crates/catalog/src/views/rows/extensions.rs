@@ -1,14 +1,17 @@
 //! Extensions: those that a database has and those that it could have.
 
 use mote_common::{Oid, SqlResult};
+use mote_sql::access::AclItem;
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredExtension;
-use crate::extensions::{EXTENSIONS, Extension};
+use crate::extensions::{EXTENSIONS, Extension, find};
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::BOOTSTRAP_ROLE;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
+use crate::views::rows::relations;
+use crate::views::text::default_acl;
 
 pub fn of_database<'f>(facts: &'f Facts<'_>) -> Vec<&'f StoredExtension> {
     let all = facts.catalog.extensions.values().map(|entry| &entry.object);
@@ -48,6 +51,43 @@ pub fn installed(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         ]);
     }
     Ok(rows)
+}
+
+/// Rows of pg_init_privs: the privileges that members have from their extension, which a dump leaves out.
+pub fn initial_privileges(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
+    const CLASS: Oid = Oid(1259);
+    const PROCEDURE: Oid = Oid(1255);
+    let mut rows = Vec::new();
+    for extension in of_database(facts) {
+        let said = find(&extension.name).map_or(&[][..], |known| known.privileges);
+        for member in extension.members.iter().map(|&member| Oid(member)) {
+            let routine = facts.routine(member);
+            let relation = facts.relation(member);
+            let (class, kind, name, owner) = match (&routine, &relation) {
+                (Some(routine), _) => (PROCEDURE, "f", &*routine.name, routine.owner),
+                (_, Some(known)) => (CLASS, "r", &*known.relation.name, known.relation.owner),
+                _ => continue,
+            };
+            let mut said = said.iter();
+            if let Some((_, _, public)) = said.find(|said| (said.0, said.1) == (kind, name)) {
+                rows.push(row![member, class, 0, 'e', granted(facts, kind, owner, *public)]);
+            }
+        }
+    }
+    rows
+}
+
+/// The owner's privileges, and what everybody has.
+fn granted(facts: &Facts<'_>, kind: &str, owner: Oid, public: u32) -> Datum {
+    let mut items = default_acl(kind, owner).unwrap_or_default();
+    items.retain(|item| item.grantee != Oid::INVALID);
+    items.extend((public != 0).then_some(AclItem {
+        grantee: Oid::INVALID,
+        grantor: owner,
+        privileges: public,
+        grant_options: 0,
+    }));
+    relations::acl(facts, &items)
 }
 
 /// The version that the database has, if it has the extension.

@@ -14,6 +14,7 @@ use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
+use crate::views::rows::extensions;
 use crate::views::text::{acl_item, default_acl};
 use crate::views::{all_relations, shown_as_view};
 
@@ -197,7 +198,9 @@ pub fn initial_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .map(|relation| row![relation.oid, CLASS, 0, 'i', builtin_acl(facts, relation)]);
     let schemas = [CATALOG_SCHEMA, INFORMATION_SCHEMA];
     let schemas = schemas.map(|schema| row![schema, NAMESPACE, 0, 'i', builtin_schema_acl(facts)]);
-    Ok(relations.chain(schemas).collect())
+    let mut rows: Vec<Vec<Datum>> = relations.chain(schemas).collect();
+    rows.extend(extensions::initial_privileges(facts));
+    Ok(rows)
 }
 
 /// Everybody may use the built-in schemas.

@@ -2,11 +2,18 @@
 //! call them through the functions that the scripts make.
 
 mod password;
+mod pg_stat_statements;
 mod pgcrypto;
 mod uuid_ossp;
 
-use super::Body;
+use super::{Body, SetFunction};
 
 pub fn body(name: &str) -> Option<Body> {
-    pgcrypto::body(name).or_else(|| uuid_ossp::body(name))
+    pgcrypto::body(name)
+        .or_else(|| uuid_ossp::body(name))
+        .or_else(|| pg_stat_statements::body(name))
+}
+
+pub fn set_body(name: &str) -> Option<SetFunction> {
+    pg_stat_statements::set_body(name)
 }

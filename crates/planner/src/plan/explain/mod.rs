@@ -64,6 +64,8 @@ pub struct About<'a> {
     pub run: Option<&'a Measurements>,
     /// Settings that differ from their defaults and bear on plans; asked for by SETTINGS.
     pub settings: Vec<(String, String)>,
+    /// The statement's number, where somebody asks for such.
+    pub query_id: Option<i64>,
     pub planning_ns: u64,
     pub execution_ns: u64,
 }

@@ -31,6 +31,9 @@ pub(super) fn document(root: &Shown, options: &ExplainOptions, about: &About<'_>
         let settings = settings.map(|(name, value)| (name.clone(), Document::Text(value.clone())));
         fields.push(("Settings", Document::Map(settings.collect())));
     }
+    if let Some(query_id) = about.query_id.filter(|_| options.verbose) {
+        fields.push(("Query Identifier", Document::Plain(query_id.to_string())));
+    }
     if options.buffers {
         let mut planning = Fields::new();
         blocks(&mut planning);

@@ -21,6 +21,9 @@ pub(super) fn render(root: &Shown, options: &ExplainOptions, about: &About<'_>) 
             .collect();
         lines.push(format!("Settings: {}", settings.join(", ")));
     }
+    if let Some(query_id) = about.query_id.filter(|_| options.verbose) {
+        lines.push(format!("Query Identifier: {query_id}"));
+    }
     if options.summary {
         lines.push(format!(
             "Planning Time: {:.3} ms",

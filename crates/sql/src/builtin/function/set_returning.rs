@@ -16,6 +16,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1069, "generate_series", "generate_series_int8", &[INT8, INT8], INT8).set(),
     function(1191, "generate_subscripts", "generate_subscripts", &[ANYARRAY, INT4, BOOL], INT4).set(),
     function(1192, "generate_subscripts", "generate_subscripts_nodir", &[ANYARRAY, INT4], INT4).set(),
+    function(9037, "mote_statements", "mote_statements", &[BOOL], RECORD).set().volatile(),
+    function(9038, "mote_statements_info", "mote_statements_info", &[], RECORD).set().volatile(),
     function(1686, "pg_get_keywords", "pg_get_keywords", &[], RECORD).set().stable(),
     function(1689, "aclexplode", "aclexplode", &[ACLITEM_ARRAY], RECORD).set().stable(),
     function(2289, "pg_options_to_table", "pg_options_to_table", &[TEXT_ARRAY], RECORD).set().stable(),

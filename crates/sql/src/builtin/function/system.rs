@@ -251,5 +251,6 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(9033, "mote_gen_salt", "mote_gen_salt", &[TEXT, INT4], TEXT).volatile(),
     function(9034, "mote_random_bytes", "mote_random_bytes", &[INT4], BYTEA).volatile(),
     function(9035, "mote_uuid_by_time", "mote_uuid_by_time", &[], UUID).volatile(),
+    function(9039, "mote_reset_statements", "mote_reset_statements", &[OID, OID, INT8], VOID).volatile(),
     function(9036, "mote_uuid_by_name", "mote_uuid_by_name", &[INT4, UUID, TEXT], UUID),
 ];
