@@ -1,18 +1,18 @@
 //! PostgreSQL's tokens, and the fingerprint of a statement: its text without its literals.
 //!
-//! Reading order: this file (tokens), then `fingerprint`.
+//! Reading order: this file (tokens), then `fingerprint`, and `escapes` (settings that change what a backslash is).
 //!
 //! The lexer knows what ends a token and no more: it does not fold case, resolve escapes or know keywords, and it
 //! accepts some tokens that the grammar then refuses. It never accepts a text in which it sees a token boundary where
 //! PostgreSQL sees none: with that, a key built from tokens cannot be taken for another statement's.
-//!
-//! Leaves out: `standard_conforming_strings = off`, which mote does not have.
 
+mod escapes;
 mod fingerprint;
 
 #[cfg(test)]
 mod tests;
 
+pub use escapes::{StringRules, Written, written};
 pub use fingerprint::{Fingerprint, Literal, LiteralKind, MAX_FINGERPRINT_BYTES, MAX_LITERALS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +73,25 @@ pub struct LexError {
 pub struct Lexer<'t> {
     text: &'t str,
     at: usize,
+    /// A backslash escapes in every string.
+    escapes: bool,
 }
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Lexer<'t> {
-        Lexer { text, at: 0 }
+        Lexer {
+            text,
+            at: 0,
+            escapes: false,
+        }
+    }
+
+    /// Of a text for which `standard_conforming_strings` is off.
+    pub fn with_escapes(text: &'t str) -> Lexer<'t> {
+        Lexer {
+            escapes: true,
+            ..Lexer::new(text)
+        }
     }
 
     /// The byte at `offset` from here, or NUL at the end: no token contains NUL.
@@ -151,10 +165,10 @@ impl<'t> Lexer<'t> {
     fn scan(&mut self) -> Option<TokenKind> {
         let first = self.peek(0);
         match (first, self.peek(1), self.peek(2)) {
-            (b'\'', ..) => self.quoted(0, b'\'', false, TokenKind::String),
+            (b'\'', ..) => self.quoted(0, b'\'', self.escapes, TokenKind::String),
             (b'"', ..) => self.quoted(0, b'"', false, TokenKind::QuotedIdentifier),
             (b'e' | b'E', b'\'', _) => self.quoted(1, b'\'', true, TokenKind::SpecialString),
-            (b'n' | b'N', b'\'', _) => self.quoted(1, b'\'', false, TokenKind::SpecialString),
+            (b'n' | b'N', b'\'', _) => self.quoted(1, b'\'', self.escapes, TokenKind::SpecialString),
             (b'b' | b'B' | b'x' | b'X', b'\'', _) => self.quoted(1, b'\'', false, TokenKind::BitString),
             (b'u' | b'U', b'&', b'\'') => self.quoted(2, b'\'', false, TokenKind::SpecialString),
             (b'u' | b'U', b'&', b'"') => self.quoted(2, b'"', false, TokenKind::QuotedIdentifier),

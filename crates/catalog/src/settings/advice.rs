@@ -18,8 +18,6 @@ const COST_BASED_VACUUM_DELAY: &str = "Resource Usage / Cost-Based Vacuum Delay"
 const MEMORY: &str = "Resource Usage / Memory";
 const CUMULATIVE_QUERY_AND_INDEX_STATISTICS: &str = "Statistics / Cumulative Query and Index Statistics";
 const MONITORING: &str = "Statistics / Monitoring";
-const PREVIOUS_POSTGRESQL_VERSIONS: &str =
-    "Version and Platform Compatibility / Previous PostgreSQL Versions";
 const WAL_SETTINGS: &str = "Write-Ahead Log / Settings";
 
 const LOCALE_AND_FORMATTING: &str = "Client Connection Defaults / Locale and Formatting";
@@ -37,7 +35,6 @@ const NO_STATISTICS: &str = "No effect: statistics are always kept.";
 const NO_KEEPALIVE: &str = "No effect: connections have the server's own.";
 const NO_COMPILER: &str = "No effect: there is no compiler.";
 const NO_STORAGE: &str = "No effect: rows are in memory, and the log has buffers of its own.";
-const NO_STRINGS: &str = "No effect: backslashes are ordinary in plain literals.";
 const NO_PLANNER: &str = "No effect: advice to PostgreSQL's planner.";
 
 /// The largest number an integer setting can have.
@@ -270,13 +267,6 @@ pub(super) const ADVICE: &[Setting] = &[
         "on",
         PLANNER_METHOD_CONFIGURATION,
         NO_PLANNER,
-    ),
-    user(
-        "escape_string_warning",
-        Kind::Bool,
-        "on",
-        PREVIOUS_POSTGRESQL_VERSIONS,
-        NO_STRINGS,
     ),
     user(
         "force_parallel_mode",

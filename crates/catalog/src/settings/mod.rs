@@ -23,6 +23,7 @@ use mote_common::standby_names::{NamesError, SyncNames};
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_engine::Level;
 use mote_grammar::ast::IsolationLevel;
+use mote_grammar::lexer::StringRules;
 use mote_types::encoding::Encoding;
 use mote_types::time_zone::TimeZone;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
@@ -63,6 +64,7 @@ pub struct Effective {
     pub client_min_messages: Severity,
     pub client_encoding: Encoding,
     pub statements: StatementSettings,
+    pub strings: StringRules,
 }
 
 pub use mote_common::error::Severity;
@@ -752,7 +754,22 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         },
         client_encoding: Encoding::from_name(get("client_encoding")).unwrap_or(Encoding::UTF8),
         statements: StatementSettings::read(get),
+        strings: string_rules(get),
     })
+}
+
+fn string_rules<'v>(get: impl Fn(&str) -> &'v str) -> StringRules {
+    // In these the second byte of a character may look like a backslash.
+    const CLIENT_ONLY: [&str; 7] = ["SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"];
+    StringRules {
+        conforming: get("standard_conforming_strings") == "on",
+        escaped_quotes: match get("backslash_quote") {
+            "on" => true,
+            "off" => false,
+            _ => !CLIENT_ONLY.contains(&get("client_encoding")),
+        },
+        warns: get("escape_string_warning") == "on",
+    }
 }
 
 /// Splits `a, "B c", "$user"` into names: unquoted ones folded to lower case.

@@ -61,6 +61,7 @@ const LOG: &str = "Write-Ahead Log / Settings";
 const LOCKS: &str = "Lock Management";
 const AUTOVACUUM: &str = "Autovacuum";
 const COMPATIBILITY: &str = "Version and Platform Compatibility";
+const PREVIOUS_VERSIONS: &str = "Version and Platform Compatibility / Previous PostgreSQL Versions";
 
 pub(super) const fn user(
     name: &'static str,
@@ -207,16 +208,20 @@ const OBEYED: &[Setting] = &[
         AUTOVACUUM,
         "Time between two looks at which tables have changed.",
     )),
-    supporting(
-        &["safe_encoding", "on"],
-        user(
-            "backslash_quote",
-            Kind::Enum(&["safe_encoding", "on", "off"]),
-            "safe_encoding",
-            COMPATIBILITY,
-            "\\' is a quote in E'...': UTF-8 is a safe encoding.",
-        ),
-    ),
+    effective(user(
+        "backslash_quote",
+        Kind::Enum(&["safe_encoding", "on", "off"]),
+        "safe_encoding",
+        PREVIOUS_VERSIONS,
+        "Whether \\' is a quote where backslashes escape.",
+    )),
+    effective(user(
+        "escape_string_warning",
+        Kind::Bool,
+        "on",
+        PREVIOUS_VERSIONS,
+        "Warn of backslashes in plain strings.",
+    )),
     supporting(
         &["off"],
         user(
@@ -515,16 +520,13 @@ const OBEYED: &[Setting] = &[
             "The session's user.",
         ))
     },
-    supporting(
-        &["on"],
-        reported(user(
-            "standard_conforming_strings",
-            Kind::Bool,
-            "on",
-            COMPATIBILITY,
-            "Backslashes in '...' are ordinary. Always on.",
-        )),
-    ),
+    effective(reported(user(
+        "standard_conforming_strings",
+        Kind::Bool,
+        "on",
+        PREVIOUS_VERSIONS,
+        "Backslashes in '...' are ordinary.",
+    ))),
     effective(user(
         "statement_timeout",
         MILLISECONDS,

@@ -21,6 +21,7 @@ mod prepared;
 mod procedure;
 mod revocation;
 mod run;
+mod strings;
 mod statements;
 mod steps;
 mod notifications;
@@ -302,7 +303,9 @@ impl Session {
                 format!("too many prepared statements: the limit is {NAMED_OBJECTS_MAX}"),
             ));
         }
-        let prepared = self.prepare(text, types, host)?;
+        let prepared = self.read(text, host, |session, text, host| {
+            session.prepare(text, types, host)
+        })?;
         if let Some(parsed) = &prepared.statement
             && matches!(parsed.statement, Statement::Show(_))
         {

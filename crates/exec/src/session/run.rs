@@ -313,6 +313,10 @@ impl Session {
         self.start_statement(text);
         self.close_portal("");
         self.close_statement("");
+        self.read(text, host, |session, text, host| session.query_text(text, host))
+    }
+
+    fn query_text(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         if let Some(Some(prepared)) = self.state.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);
         }

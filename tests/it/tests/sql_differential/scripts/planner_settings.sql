@@ -12,10 +12,6 @@ set enable_seqscan = maybe; set ENABLE_SEQSCAN = of; show enable_seqscan; show e
 select name, setting, unit, category, context, vartype, min_val, max_val, enumvals, boot_val, reset_val from pg_settings where name ~ '^(geqo|cpu_|seq_page|random_page|from_collapse|join_collapse|constraint_excl|plan_cache|vacuum_cost|default_statistics|cursor_tuple|effective|recursive|parallel_|min_parallel|log_(st|min|par)|enable_|tcp_|temp_buffers|stats_fetch)' and context in ('user', 'superuser') and name not in ('tcp_keepalives_count', 'tcp_keepalives_idle', 'tcp_keepalives_interval') order by name;
 create role plain_settings; set role plain_settings; set log_statement = none; set track_counts = off; set geqo = on; set enable_sort = off; show log_statement; reset role; drop role plain_settings;
 set backslash_quote = on; show backslash_quote; reset backslash_quote; set array_nulls = on; set transform_null_equals = off; set timezone_abbreviations = 'Default'; set client_encoding = 'UNICODE'; show client_encoding; set client_encoding = 'nope'; set client_encoding = 'Utf_8'; show client_encoding;
--- differs: strings always conform
-set standard_conforming_strings = off;
--- differs: quotes may always be escaped
-set backslash_quote = off;
 -- differs: x = NULL is null
 set transform_null_equals = on;
 set client_encoding = 'LATIN1';

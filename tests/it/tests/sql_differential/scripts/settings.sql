@@ -25,7 +25,6 @@ select set_config('my.custom', 'w', true);
 show my.custom;
 reset my.custom;
 set client_min_messages to warning; drop table if exists nothing; reset client_min_messages; drop table if exists nothing;
--- differs: strings always conform
 set standard_conforming_strings = off; reset standard_conforming_strings;
 set transaction_read_only = on; show transaction_read_only; begin; set transaction read only; create table x (a int); rollback; begin; set transaction_read_only = on; set transaction_read_only = off; rollback;
 set server_version = '16'; set lc_collate = 'C'; set max_connections = 5; set block_size = 1;

@@ -1,0 +1,44 @@
+-- Backslashes in strings by standard_conforming_strings, backslash_quote and escape_string_warning.
+show standard_conforming_strings;
+select 'a\b', length('\\'), E'a\tb', 'it''s';
+set standard_conforming_strings = off;
+show standard_conforming_strings;
+select 'a\tb', length('\\'), E'a\tb', 'it\'s', 'it''s', $$a\b$$, "?column?" from (select 1) x("?column?");
+-- differs: the message names the string as the grammar reads it
+select 'plain', 'a' 'b';
+select 'a'
+  'b\\c';
+select 'one\x41\101\u0042';
+select N'x\ty';
+set escape_string_warning = off;
+select 'a\tb', length('\\'), 'it\'s';
+create table t (a text default 'x\\y', b text check (b <> '\\'));
+insert into t values (default, 'p\\q'), ('\'', '\n');
+select a, b, length(b) from t order by a;
+select * from t where a = 'x\\y' and b like 'p\\\\%';
+prepare p as select 'a\\b' || $1;
+execute p('c\\d');
+deallocate p;
+select 'ä\\', nothing from t;
+select 'a\\' from t where b = 'c\\' and;
+select u&'\0041';
+select U&"a\0062" from t;
+set backslash_quote = off;
+select 'it''s', 'a\\b';
+select 'it\'s';
+select E'it\'s';
+set standard_conforming_strings = on;
+select E'it\'s';
+select 'it\', 's';
+select E'a\\b\n';
+set backslash_quote = on;
+select E'it\'s';
+set backslash_quote = safe_encoding;
+select E'it\'s';
+reset standard_conforming_strings;
+begin;
+set local standard_conforming_strings = off;
+select length('\\');
+rollback;
+select length('\\');
+drop table t;
