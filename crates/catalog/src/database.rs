@@ -22,9 +22,9 @@ use crate::followed::ReplayedCatalog;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
-use crate::upkeep::Upkeep;
 use crate::shared_resets::SharedResets;
 use crate::statement_statistics::StatementStatistics;
+use crate::upkeep::Upkeep;
 use mote_sql::access::privilege;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 

@@ -118,6 +118,8 @@ fn database_of(object: &StoredObject, catalog: &Catalog) -> Option<Oid> {
         StoredObject::Relation(relation) => Some(of_schema(relation.schema)),
         StoredObject::Routine(routine) => Some(of_schema(routine.schema)),
         StoredObject::Type(ty) => Some(of_schema(ty.schema)),
+        // They name no role.
+        StoredObject::Statistics(_) => None,
     }
 }
 
@@ -142,7 +144,10 @@ fn owner_of(object: &mut StoredObject) -> Option<(&mut u32, Option<&mut Vec<Stor
         StoredObject::Routine(routine) => Some((&mut routine.owner, Some(&mut routine.acl))),
         StoredObject::Type(ty) => Some((&mut ty.owner, Some(&mut ty.acl))),
         StoredObject::Extension(extension) => Some((&mut extension.owner, None)),
-        StoredObject::Role(_) | StoredObject::DefaultAcl(_) | StoredObject::ClusterSettings(_) => None,
+        StoredObject::Role(_)
+        | StoredObject::DefaultAcl(_)
+        | StoredObject::ClusterSettings(_)
+        | StoredObject::Statistics(_) => None,
     }
 }
 
