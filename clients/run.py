@@ -73,7 +73,10 @@ class Suite:
             )
         if not report.exists():
             sys.exit(f"clients: {self.name} on {server.name} left no report: see {log.name}")
-        return READERS[self.about["report"]](report)
+        outcomes = {}
+        for name, outcome in READERS[self.about["report"]](report):
+            note(outcomes, re.sub(self.about.get("nameless", "$^"), "", name), outcome)
+        return outcomes
 
 
 def psql(server, database, statement, must=True):
@@ -88,33 +91,27 @@ def psql(server, database, statement, must=True):
 
 def read_junit(report):
     """JUnit's XML, which pytest and Maven's surefire write."""
-    outcomes = {}
     for case in xml.parse(report).getroot().iter("testcase"):
         tags = {child.tag for child in case}
         outcome = FAIL if tags & {"failure", "error"} else SKIP if "skipped" in tags else PASS
-        note(outcomes, f"{case.get('classname')}::{case.get('name')}", outcome)
-    return outcomes
+        yield f"{case.get('classname')}::{case.get('name')}", outcome
 
 
 def read_go(report):
     """The events that `go test -json` writes, one a line."""
-    outcomes = {}
     for line in report.read_text().splitlines():
         if not line.startswith("{"):
             continue
         event = json.loads(line)
         if "Test" in event and event["Action"] in (PASS, FAIL, SKIP):
-            note(outcomes, f"{event['Package']}::{event['Test']}", event["Action"])
-    return outcomes
+            yield f"{event['Package']}::{event['Test']}", event["Action"]
 
 
 def read_lines(report):
     """`outcome name` lines, from an application of our own."""
-    outcomes = {}
     for line in report.read_text().splitlines():
         outcome, name = line.split(" ", 1)
-        note(outcomes, name, outcome)
-    return outcomes
+        yield name, outcome
 
 
 def note(outcomes, name, outcome):
