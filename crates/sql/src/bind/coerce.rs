@@ -505,7 +505,15 @@ fn depends_on_session(text: &str, target: Oid) -> bool {
         return true;
     }
     match target {
-        oid::TIMESTAMPTZ | oid::TIMETZ => true,
+        oid::TIMESTAMPTZ => true,
+        // What has its offset in digits asks neither the session's zone nor the day's.
+        oid::TIMETZ => {
+            let of_time = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
+            let parts = text.split_once(['+', '-']);
+            !parts.is_some_and(|(local, offset)| {
+                local.contains(':') && local.bytes().chain(offset.bytes()).all(of_time)
+            })
+        }
         oid::DATE | oid::TIMESTAMP => {
             let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b' ' | b'T');
             let bytes = text.as_bytes();

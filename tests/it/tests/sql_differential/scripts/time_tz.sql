@@ -65,3 +65,18 @@ set timezone = 'UTC';
 select '12:00'::timetz, z from t where id = 2;
 set datestyle = 'German';
 select '12:00+01'::timetz;
+-- An offset in digits asks no session: the literal is a value, and a wrong one is refused where it stands.
+explain (costs off, verbose) select '10:00+02'::timetz, '10:00:00.5-03:30'::timetz;
+select '10:00+'::timetz;
+select '10:00+99'::timetz;
+select '10:00+02:99'::timetz;
+select '10:00-'::timetz, 1;
+create table tz_folded (a timetz default '10:00+02', check (a < '23:00-05'));
+insert into tz_folded default values;
+table tz_folded;
+set timezone = 'Asia/Tokyo';
+table tz_folded;
+select '10:00+02'::timetz, '10:00'::timetz;
+insert into tz_folded values ('23:30-05');
+reset timezone;
+drop table tz_folded;
