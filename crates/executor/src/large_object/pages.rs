@@ -68,6 +68,8 @@ pub fn read(
         out.extend_from_slice(&bytes[..bytes.len().min(length - out.len())]);
         context.burn(FUEL_PER_PAGE)?;
     }
+    // A hole behind the last page of the range: the object goes on behind it.
+    out.resize(length, 0);
     Ok(out)
 }
 

@@ -77,6 +77,8 @@ select lo_truncate64(0, 4096), lo_lseek(0, 0, 2);
 select pageno, length(data), md5(data) from pg_largeobject where loid = 4002 order by pageno;
 select lo_truncate(0, 3000), lo_lseek(0, 0, 2), lo_truncate(0, 9000), lo_lseek(0, 0, 2);
 select pageno, length(data), md5(data) from pg_largeobject where loid = 4002 order by pageno;
+-- A hole behind the last page that is read.
+select lo_truncate(0, 11), lo_lseek(0, 5, 0), loread(0, 15), lo_truncate(0, 10000), loread(0, 10), lo_get(4002, 5, 20);
 select lo_truncate(0, 0), lo_lseek(0, 0, 2), lo_get(4002);
 select lo_truncate(0, -1);
 rollback;
