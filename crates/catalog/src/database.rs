@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 
 use mote_common::env::{Clock, Env};
 use mote_common::{Lsn, Oid, SqlError};
-use mote_engine::follow::Followed;
 use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError, PromotionError, RevocationListener};
 
@@ -18,7 +17,6 @@ use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
-use crate::followed::ReplayedCatalog;
 use crate::hba::RuleBook;
 use crate::notifications::Notifications;
 use crate::settings::ServerSettings;
@@ -345,20 +343,6 @@ impl Database {
     pub fn release_session(&self, session: u32, known: Lsn) {
         self.engine.release_session_locks(session, known);
         self.backups.release(session);
-    }
-
-    /// This node, which has followed, writes from here on; All sessions have ended. What `term`
-    /// means, and what follows an error: [`Engine::lead`].
-    pub fn lead(self: &Arc<Database>, followed: Followed, term: Option<u32>) -> Result<(), DatabaseError> {
-        let catalog = ReplayedCatalog(self.clone());
-        let led = self.engine.lead(followed, term, &catalog);
-        led.map_err(DatabaseError::Promotion)?;
-        let evaluation = self.catalog.committed().evaluation();
-        let highest_prepared = prepared::highest_oid(&self.engine, evaluation);
-        self.catalog
-            .go_on_behind(highest_prepared.map_err(DatabaseError::Catalog)?);
-        self.cluster.leads();
-        Ok(())
     }
 
     /// Ends all writing; the database can be opened again afterwards.
