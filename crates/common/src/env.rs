@@ -61,7 +61,7 @@ pub trait Disk: Send + Sync {
     fn lock_exclusive(&self, path: &str) -> io::Result<Box<dyn Send + Sync>>;
 }
 
-/// Time. Monotonic time never goes back; wall time is what people call the date.
+/// Time. Monotonic time never goes back and goes on while the machine sleeps; wall time is what people call the date.
 pub trait Clock: Send + Sync {
     /// Nanoseconds since an arbitrary start.
     fn monotonic_ns(&self) -> u64;

@@ -17,7 +17,7 @@ pub fn env(root: &Path) -> Env {
     Env {
         disk: disk(root),
         clock: Arc::new(RealClock {
-            start_ns: raw_ns(ClockId::Monotonic),
+            start_ns: raw_ns(ClockId::Boottime),
         }),
         seed: entropy_u64(),
     }
@@ -83,8 +83,9 @@ fn raw_ns(clock: ClockId) -> i64 {
 
 impl Clock for RealClock {
     fn monotonic_ns(&self) -> u64 {
-        // Asked directly: an `Instant` checks and carries twice what is subtracted here once.
-        (raw_ns(ClockId::Monotonic) - self.start_ns) as u64
+        // The clock that goes on while the machine sleeps: whoever promised something until then has to know that it is
+        // over. Asked directly: an `Instant` checks and carries twice what is subtracted here once.
+        (raw_ns(ClockId::Boottime) - self.start_ns) as u64
     }
 
     fn wall_us(&self) -> i64 {
