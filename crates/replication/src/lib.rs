@@ -10,7 +10,7 @@
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
-//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it.
+//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`: their names, and who should vote.
 //!  7. `vote`: promises and campaigns, by which the next primary is found; `member`: when a node does what of all that.
 //!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
@@ -30,6 +30,7 @@ pub mod primary;
 pub mod quorum;
 pub mod receiver;
 pub mod record;
+pub mod roster;
 pub mod slots;
 mod small_file;
 pub mod vote;

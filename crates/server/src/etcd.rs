@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mote_replication::coordinator::{Coordinator, NoAnswer};
 use mote_replication::record::Record;
+use mote_replication::roster::{Entry, Roster};
 use serde_json::{Value, json};
 
 /// For one endpoint's answer: etcd's own election takes about as long, and another endpoint may know better.
@@ -95,7 +96,7 @@ impl Etcd {
         }
         match &answer["responses"][0]["response_range"] {
             Value::Object(_) => Ok(Replaced::No(value_of(&answer["responses"][0]["response_range"])?)),
-            _ => Err(NoAnswer(format!("etcd's answer is not understood: {answer}"))),
+            _ => Err(not_understood(&answer)),
         }
     }
 
@@ -151,6 +152,36 @@ enum Replaced {
     No(Option<String>),
 }
 
+impl Etcd {
+    /// All nodes that have entered themselves.
+    pub fn roster(&mut self) -> Result<Roster, NoAnswer> {
+        let first = format!("{}{NODES}", self.prefix);
+        // Up to where the last byte of the prefix, a slash, is one higher.
+        let behind = format!("{}0", first.trim_end_matches('/'));
+        let request = json!({ "key": STANDARD.encode(&first), "range_end": STANDARD.encode(behind) });
+        let answer = self.ask("range", &request)?;
+        let entries = pairs_of(&answer)?.into_iter().map(|(key, text)| {
+            let name = key.strip_prefix(&first).ok_or_else(|| not_understood(&answer))?;
+            let entry = Entry::decode(&text).ok_or_else(|| foreign(&text))?;
+            Ok((name.to_string(), entry))
+        });
+        Ok(Roster(entries.collect::<Result<_, NoAnswer>>()?))
+    }
+
+    /// Enters a node under its name, instead of whoever had it before: the last directory of a name counts.
+    pub fn enter(&mut self, name: &str, entry: &Entry) -> Result<(), NoAnswer> {
+        let (key, text) = (format!("{NODES}{name}"), entry.encode());
+        let mut expected = self.get(&key)?;
+        while expected.as_deref() != Some(&text) {
+            match self.replace(&key, expected.as_deref(), &text)? {
+                Replaced::Yes => break,
+                Replaced::No(found) => expected = found,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Coordinator for Etcd {
     fn read(&mut self) -> Result<Option<Record>, NoAnswer> {
         let text = self.get(RECORD)?;
@@ -168,30 +199,44 @@ impl Coordinator for Etcd {
 
 /// The key that holds the cluster's record.
 const RECORD: &str = "record";
+/// Before the names of nodes.
+const NODES: &str = "nodes/";
 
 fn decode(text: &str) -> Result<Record, NoAnswer> {
-    Record::decode(text).ok_or_else(|| {
-        NoAnswer(format!(
-            "what etcd has recorded of this cluster was not written by this release: {text:?}"
-        ))
-    })
+    Record::decode(text).ok_or_else(|| foreign(text))
+}
+
+fn foreign(text: &str) -> NoAnswer {
+    NoAnswer(format!(
+        "what etcd has recorded of this cluster was not written by this release: {text:?}"
+    ))
+}
+
+fn not_understood(answer: &Value) -> NoAnswer {
+    NoAnswer(format!("etcd's answer is not understood: {answer}"))
 }
 
 /// The value in the answer of a range of one key.
 fn value_of(range: &Value) -> Result<Option<String>, NoAnswer> {
-    let malformed = || NoAnswer(format!("etcd's answer is not understood: {range}"));
-    let found = match &range["kvs"] {
-        Value::Null => return Ok(None),
-        Value::Array(found) => found,
-        _ => return Err(malformed()),
+    Ok(pairs_of(range)?.into_iter().next().map(|(_, value)| value))
+}
+
+/// Keys and values in the answer of a range.
+fn pairs_of(range: &Value) -> Result<Vec<(String, String)>, NoAnswer> {
+    let malformed = || not_understood(range);
+    let text = |pair: &Value, field: &str| {
+        // An empty value is left out.
+        let bytes = STANDARD.decode(pair[field].as_str().unwrap_or_default());
+        String::from_utf8(bytes.map_err(|_| malformed())?).map_err(|_| malformed())
     };
-    let Some(pair) = found.first() else {
-        return Ok(None);
-    };
-    // An empty value is left out.
-    let value = pair["value"].as_str().unwrap_or_default();
-    let bytes = STANDARD.decode(value).map_err(|_| malformed())?;
-    String::from_utf8(bytes).map(Some).map_err(|_| malformed())
+    match &range["kvs"] {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(found) => found
+            .iter()
+            .map(|pair| Ok((text(pair, "key")?, text(pair, "value")?)))
+            .collect(),
+        _ => Err(malformed()),
+    }
 }
 
 #[cfg(test)]

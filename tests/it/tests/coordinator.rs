@@ -1,4 +1,4 @@
-//! The record of a cluster in a real etcd.
+//! The record of a cluster, and its nodes, in a real etcd.
 
 use std::collections::BTreeSet;
 
@@ -6,6 +6,7 @@ use mote_it::etcd::EtcdServer;
 use mote_replication::NodeId;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::record::Record;
+use mote_replication::roster::{Entry, Roster};
 use mote_server::etcd::Etcd;
 
 fn client(server: &EtcdServer, rest: &str) -> Etcd {
@@ -66,5 +67,31 @@ fn what_was_answered_outlives_etcd_and_its_absence_is_told() {
             .is_err()
     );
     server.resume();
+    assert_eq!(etcd.read(), Ok(Some(first())));
+}
+
+#[test]
+fn nodes_are_found_by_name_and_the_last_directory_of_a_name_counts() {
+    let server = EtcdServer::start();
+    let mut etcd = client(&server, "/shop");
+    assert_eq!(etcd.roster(), Ok(Roster::default()));
+    let entry = |id: u64, port: u16| Entry {
+        id: NodeId(id),
+        host: "::1".into(),
+        port,
+    };
+    // Neither the record nor another cluster, whose name begins alike, is among them.
+    assert_eq!(etcd.swap(None, &first()), Ok(true));
+    assert_eq!(client(&server, "/shop0").enter("z", &entry(9, 9)), Ok(()));
+    for (name, node) in [
+        ("b", entry(2, 5433)),
+        ("a", entry(1, 5432)),
+        ("b", entry(2, 5433)),
+    ] {
+        assert_eq!(etcd.enter(name, &node), Ok(()));
+    }
+    assert_eq!(etcd.enter("b", &entry(4, 5434)), Ok(()));
+    let expected = [("a".to_string(), entry(1, 5432)), ("b".into(), entry(4, 5434))];
+    assert_eq!(etcd.roster(), Ok(Roster(expected.into())));
     assert_eq!(etcd.read(), Ok(Some(first())));
 }
