@@ -321,7 +321,6 @@ fn drop_named(
     let statement = Drop {
         kind,
         objects: names.into_iter().map(named).collect(),
-        // One may have gone with another.
         if_exists: false,
         behavior,
         concurrently: false,

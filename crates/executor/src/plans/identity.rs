@@ -68,7 +68,7 @@ fn identify(text: &str, plan: &Plan, host: &mut dyn Host) -> StatementIdentity {
     });
     StatementIdentity {
         // 0 stands for none.
-        query_id: (stirred as i64).max(i64::MIN + 1) | i64::from(stirred == 0),
+        query_id: stirred.max(1) as i64,
         text: text.into(),
     }
 }
