@@ -34,9 +34,9 @@ impl Planner<'_> {
 
     /// Notes if many rows are read for a value that the plan does not know and that statistics tell something of: planning
     /// with it costs less than reading the wrong way.
-    pub(super) fn note_skewed(&self, access: &Access, conditions: &[&Expr]) {
+    pub(super) fn note_skewed(&self, access: &Access, conditions: &[Expr]) {
         const MANY: f64 = 1000.0;
-        let skewed = |condition: &&Expr| {
+        let skewed = |condition: &Expr| {
             condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
                 && condition.any(&mut |inner| known(inner, &self.items).is_some())
         };

@@ -285,7 +285,6 @@ impl Planner<'_> {
                 }
             }
         }
-        self.note_skewed(&best, conditions);
         best
     }
 

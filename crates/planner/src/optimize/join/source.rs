@@ -383,6 +383,7 @@ impl Planner<'_> {
             columns,
             alias,
         } = source;
+        self.note_skewed(&access, &conditions);
         let mut rest = Vec::new();
         let mut decided = Vec::new();
         for (position, condition) in conditions.into_iter().enumerate() {
