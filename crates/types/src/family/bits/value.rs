@@ -127,7 +127,7 @@ impl Bits {
 
     /// Copies `count` bits of `source` from `from` to `to`.
     fn write(&mut self, to: usize, source: &Bits, from: usize, count: usize) {
-        if to % 8 == 0 && from % 8 == 0 {
+        if to.is_multiple_of(8) && from.is_multiple_of(8) {
             let whole = count.div_ceil(8);
             self.bytes[to / 8..to / 8 + whole].copy_from_slice(&source.bytes[from / 8..from / 8 + whole]);
             // What the last byte brings beyond `count` is overwritten by what follows, or is padding.
@@ -144,7 +144,7 @@ impl Bits {
 
     fn clear_padding(&mut self) {
         if let Some(last) = self.bytes.last_mut()
-            && self.len % 8 != 0
+            && !self.len.is_multiple_of(8)
         {
             *last &= 0xff << (8 - self.len % 8);
         }
