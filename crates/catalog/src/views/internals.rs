@@ -293,6 +293,8 @@ const FOLDINGS: &[Folding] = &[
     folding(2239, 1899, (0, false, 'r'), 0, 23, None),
     folding(2240, 1904, (0, false, 'r'), 0, 20, None),
     folding(2241, 1905, (0, false, 'r'), 0, 20, None),
+    folding(2242, 1673, (0, false, 'r'), 0, 1560, None),
+    folding(2243, 1674, (0, false, 'r'), 0, 1560, None),
     folding(2244, 1063, (0, false, 'r'), 1060, 1042, None),
     folding(2245, 1064, (0, false, 'r'), 1058, 1042, None),
     folding(2335, 2333, (2334, true, 'r'), 0, 2281, None),
@@ -366,6 +368,7 @@ const FOLDINGS: &[Folding] = &[
     folding(6164, 1894, (0, false, 'r'), 0, 21, None),
     folding(6165, 1900, (0, false, 'r'), 0, 23, None),
     folding(6166, 1906, (0, false, 'r'), 0, 20, None),
+    folding(6167, 1675, (0, false, 'r'), 0, 1560, None),
     folding(6227, 6225, (6226, true, 'r'), 0, 2281, None),
 ];
 
