@@ -1,12 +1,17 @@
 //! What one session sees of another that waits.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::TestServer;
 use crate::process::await_that;
-use crate::wire::RawClient;
+use crate::wire::{Message, RawClient};
 
 /// A session that does not wait after so long never will.
 const LONGEST: Duration = Duration::from_secs(60);
+/// The code of a CancelRequest.
+const CANCEL_REQUEST: u32 = 80_877_102;
+const BETWEEN_REQUESTS: Duration = Duration::from_millis(50);
 
 /// The number under which other sessions see this one.
 pub fn pid(client: &mut RawClient) -> String {
@@ -25,6 +30,36 @@ pub fn await_suspended(observer: &mut RawClient, pid: &str) {
         "select count(*) > 0 from pg_stat_activity where pid = {pid} and wait_event is not null and state = 'active'"
     );
     await_sight(observer, &suspended, &format!("session {pid} waits"));
+}
+
+/// Asks for the end of the statement that the client has just sent, again and again, since a request that comes before the
+/// statement is for none; what the client gets.
+pub fn cancelled(server: &TestServer, client: &mut RawClient) -> Vec<Message> {
+    let request = [CANCEL_REQUEST.to_be_bytes().to_vec(), client.key_data.clone()].concat();
+    let is_answered = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_answered.load(Ordering::Relaxed) {
+                let mut canceller = RawClient::open(server);
+                canceller.untyped(&request);
+                // The request is done when the server hangs up: none is left for a later statement.
+                assert_eq!(canceller.receive(), None);
+                std::thread::sleep(BETWEEN_REQUESTS);
+            }
+        });
+        // Also when the answer does not come: the scope waits for its thread.
+        let _answered = Raise(&is_answered);
+        client.until(b'Z')
+    })
+}
+
+/// Sets its flag when it goes.
+struct Raise<'a>(&'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn await_sight(observer: &mut RawClient, seen: &str, what: &str) {

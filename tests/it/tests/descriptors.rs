@@ -9,6 +9,7 @@ use mote_it::TestServer;
 use mote_it::clients::{psql, psql_strict};
 use mote_it::process::await_that;
 use mote_it::server::TemporaryDirectory;
+use mote_it::waiting::cancelled;
 use mote_it::wire::*;
 
 const OPEN_FILES: u64 = 128;
@@ -71,10 +72,10 @@ fn silent_connections_keep_nobody_out() {
     }
     // A cancel request is a connection that does not authenticate.
     writer.raw(&query("select pg_sleep(60)"));
-    let mut cancel = RawClient::open(&server);
-    cancel.untyped(&[80_877_102u32.to_be_bytes().to_vec(), writer.key_data.clone()].concat());
-    assert_eq!(sqlstate(&writer.until(b'Z')).as_deref(), Some("57014"));
-    drop(cancel);
+    assert_eq!(
+        sqlstate(&cancelled(&server, &mut writer)).as_deref(),
+        Some("57014")
+    );
     drop(flood);
     await_that("the descriptors of the flood are closed", LONGEST, || {
         server.open_descriptors() <= before + 4
@@ -134,9 +135,10 @@ fn places_of_sessions_end_where_they_should() {
     assert_eq!(tags(&superuser.query("checkpoint")), ["CHECKPOINT"]);
     assert_eq!(tags(&superuser.query("copy t to '/dev/null'")).len(), 1);
     superuser.raw(&query("select pg_sleep(60)"));
-    let mut cancel = RawClient::open(&server);
-    cancel.untyped(&[80_877_102u32.to_be_bytes().to_vec(), superuser.key_data.clone()].concat());
-    assert_eq!(sqlstate(&superuser.until(b'Z')).as_deref(), Some("57014"));
+    assert_eq!(
+        sqlstate(&cancelled(&server, &mut superuser)).as_deref(),
+        Some("57014")
+    );
     drop((joes, superusers));
     await_that("the places come free", LONGEST, || connect("joe").1.is_none());
     server.assert_unharmed();

@@ -704,8 +704,13 @@ fn cancellation() {
     run(async {
         let client = connect(&server).await;
         let token = client.cancel_token();
+        let observer = connect(&server).await;
         let canceller = tokio::task::spawn_local(async move {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            // A request that comes before the statement is for none.
+            let sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+            while one::<i64>(&observer, sleeping).await == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
             token.cancel_query(NoTls).await.expect("the request is sent");
         });
         let error = client

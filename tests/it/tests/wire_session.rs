@@ -3,7 +3,7 @@
 
 use mote_it::TestServer;
 use mote_it::server::is_oracle;
-use mote_it::waiting::pid;
+use mote_it::waiting::{await_suspended, cancelled, pid};
 use mote_it::wire::*;
 
 fn start(name: &str) -> (TestServer, RawClient) {
@@ -193,12 +193,15 @@ fn pipelining_client_that_reads_late() {
 #[test]
 fn cancel_request() {
     let (server, mut client) = start("cancel");
+    let own = pid(&mut client);
     client.raw(&query("select pg_sleep(30)"));
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut observer = RawClient::connect(&server);
+    await_suspended(&mut observer, &own);
     // A wrong key does nothing; the right one ends the statement. Neither is answered.
     let mut wrong = client.key_data.clone();
     wrong[7] ^= 1;
     for key in [wrong, client.key_data.clone()] {
+        await_suspended(&mut observer, &own);
         let mut other = RawClient::open(&server);
         other.untyped(&[80_877_102u32.to_be_bytes().to_vec(), key].concat());
         assert_eq!(other.receive(), None);
@@ -228,10 +231,7 @@ fn cancel_ends_waits_for_locks_and_long_work() {
         "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b where a + b < 0",
     ] {
         client.raw(&query(text));
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        let mut other = RawClient::open(&server);
-        other.untyped(&[80_877_102u32.to_be_bytes().to_vec(), client.key_data.clone()].concat());
-        let messages = client.until(b'Z');
+        let messages = cancelled(&server, &mut client);
         assert_eq!(sqlstate(&messages).as_deref(), Some("57014"), "{text}");
     }
     holder.rows("commit");
