@@ -68,7 +68,12 @@ impl Payer for FiberPayer<'_> {
 
 /// Writing such a value pays as it goes, and may be long work.
 fn is_of_many_parts(value: &Datum) -> bool {
-    matches!(value, Datum::Array(_) | Datum::Jsonb(_) | Datum::Record(_))
+    match value {
+        Datum::Array(_) | Datum::Jsonb(_) | Datum::Record(_) => true,
+        // Perhaps a long bit string, which is written bit by bit.
+        Datum::Bytea(_) => !value.is_short_output(),
+        _ => false,
+    }
 }
 
 impl WireHost<'_> {

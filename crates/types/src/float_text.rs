@@ -32,6 +32,9 @@ pub fn write_float8(value: f64, extra_float_digits: i32, out: &mut Vec<u8>) {
         }
         precision += 1;
     }
+    if is_tie(value, scientific.as_str()) {
+        even_digit(value, &mut scientific);
+    }
     write_general(scientific.as_str(), FLOAT8_DIGITS, false, out);
 }
 
@@ -54,7 +57,40 @@ pub fn write_float4(value: f32, extra_float_digits: i32, out: &mut Vec<u8>) {
         }
         precision += 1;
     }
+    if is_tie(value.into(), scientific.as_str()) {
+        even_digit(value, &mut scientific);
+    }
     write_general(scientific.as_str(), FLOAT4_DIGITS, false, out);
+}
+
+/// True where the value lies half way between two texts of so many digits: it has exactly one digit more, which is a 5.
+/// Rust's shortest text is then the greater one, PostgreSQL's the one that ends in an even digit.
+fn is_tie(value: f64, scientific: &str) -> bool {
+    let bits = value.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32;
+    let mantissa = bits & ((1 << 52) - 1) | if exponent > 0 { 1 << 52 } else { 0 };
+    // A fraction of so many bits has so many decimals.
+    let decimals = 1075 - exponent.max(1) - mantissa.trailing_zeros() as i32;
+    let Some((digits, power)) = scientific.split_once('e') else {
+        return false;
+    };
+    let written = digits
+        .split_once('.')
+        .map_or(0, |(_, behind)| behind.len() as i32);
+    power
+        .parse()
+        .is_ok_and(|power: i32| decimals == written - power + 1)
+}
+
+/// As many digits, rounded half to even; kept if they read back the same.
+fn even_digit<T: std::fmt::LowerExp + std::str::FromStr + PartialEq>(value: T, scientific: &mut StackText) {
+    let digits = scientific.as_str().bytes().take_while(|byte| *byte != b'e');
+    let precision = digits.filter(u8::is_ascii_digit).count() - 1;
+    let candidate = format!("{value:.precision$e}");
+    if candidate.parse().is_ok_and(|read: T| read == value) {
+        *scientific = StackText::new();
+        let _ = write!(scientific, "{candidate}");
+    }
 }
 
 fn write_special(value: f64, out: &mut Vec<u8>) -> bool {

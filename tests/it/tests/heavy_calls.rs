@@ -39,6 +39,8 @@ const CALLS: &[&str] = &[
     "select length(concat_ws(',', repeat('x', 200000000), repeat('y', 200000000)))",
     "select length(normalize(repeat('ä', 50000000), NFD))",
     "select length('x'::char(10000000)::text || repeat('x', 100000000)::char(10000000))",
+    "select position(repeat('0', 40000000)::varbit || b'1' in repeat('0', 80000000)::varbit)",
+    "select length((repeat('01', 40000000)::bit(80000000) >> 3)::text)",
     "select md5(repeat('x', 300000000))",
     "select length(sha512(repeat('x', 300000000)::bytea))",
     "select crypt(repeat('x', 100000000), '$1$abcdefgh')",

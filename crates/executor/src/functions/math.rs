@@ -70,7 +70,7 @@ pub fn body(name: &str) -> Option<Body> {
             true => (x.abs().ln() + std::f64::consts::LN_2).copysign(x),
             false => x.asinh(),
         }),
-        "dacosh" => Body::Pure(|a| within(float8(&a[0]), 1.0, f64::INFINITY, f64::acosh)),
+        "dacosh" => Body::Pure(|a| within(float8(&a[0]), 1.0, f64::INFINITY, acosh)),
         "datanh" => Body::Pure(|a| within(float8(&a[0]), -1.0, 1.0, f64::atanh)),
         "dsind" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::sin)),
         "dcosd" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::cos)),
@@ -311,4 +311,13 @@ fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count:
         scaled.div_trunc(&to.sub(&from)?)?.to_i32()? + 1
     };
     Ok(Datum::Int4(bucket))
+}
+/// Rust's squares its argument, which is infinite from here on.
+fn acosh(value: f64) -> f64 {
+    const SQUARED_MAX: f64 = 1e150;
+    if value > SQUARED_MAX {
+        value.ln() + std::f64::consts::LN_2
+    } else {
+        value.acosh()
+    }
 }

@@ -229,6 +229,29 @@ const ROMAN_MONTHS: [&str; 12] = [
     "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii",
 ];
 
+/// PostgreSQL takes the fields of an interval for those of a date, though month and day may be zero there.
+fn iso_year_of_interval(date: Civil) -> i64 {
+    let day_number = |year: i64, month: i64, day: i64| {
+        let (year, month) = match month > 2 {
+            true => (year + 4800, month + 1),
+            false => (year + 4799, month + 13),
+        };
+        let century = year / 100;
+        year * 365 - 32_167 + year / 4 - century + century / 4 + 7834 * month / 256 + day
+    };
+    let first_monday = |year: i64| {
+        let fourth = day_number(year, 1, 4);
+        fourth - fourth.rem_euclid(7)
+    };
+    let year = i64::from(date.year);
+    let day = day_number(year, date.month.into(), date.day.into());
+    match day {
+        _ if day < first_monday(year) => year - 1,
+        _ if day >= first_monday(year + 1) => year + 1,
+        _ => year,
+    }
+}
+
 fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Vec<u8>) -> SqlResult<()> {
     let (date, us) = (source.date, source.us);
     let calendar_only = matches!(
@@ -257,9 +280,14 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
         1 - date.year
     } as i64;
     let iso_year = || {
+        if source.is_interval {
+            return iso_year_of_interval(date);
+        }
         let year = civil::iso_week(source.days).0 as i64;
         if year > 0 { year } else { 1 - year }
     };
+    // PostgreSQL makes room for a sign by the year of the calendar.
+    let iso_width = |width: usize| width - usize::from(iso_year() < 0 && date.year >= 0);
     let hour = us / HOUR_US;
     let weekday = || civil::day_of_week(source.days);
     let number = |value, width, out: &mut Vec<u8>| write_number(value, width, fill, out);
@@ -294,9 +322,9 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
         "YYY" => number(year % 1_000, 3, out),
         "YY" => number(year % 100, 2, out),
         "Y" => number(year % 10, 1, out),
-        "IYYY" => number(iso_year(), 4, out),
-        "IYY" => number(iso_year() % 1_000, 3, out),
-        "IY" => number(iso_year() % 100, 2, out),
+        "IYYY" => number(iso_year(), iso_width(4), out),
+        "IYY" => number(iso_year() % 1_000, iso_width(3), out),
+        "IY" => number(iso_year() % 100, iso_width(2), out),
         "I" => number(iso_year() % 10, 1, out),
         "MM" => number(date.month as i64, 2, out),
         "MONTH" => write_name(month_name(date.month), style, 9, fill, out),

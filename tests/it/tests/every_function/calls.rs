@@ -226,7 +226,7 @@ impl Maker {
                 [right] => format!("select {name} {right}"),
                 _ => unreachable!("an operator has one operand or two"),
             };
-            self.push(&format!("{left} {name} {right}"), text);
+            self.push(format!("{left} {name} {right}").trim_start(), text);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::signature::{
     function, operator,
 };
 use mote_common::error::state;
+use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 
 pub use value::Bits;
@@ -97,7 +98,7 @@ const ROUTINES: &[Routine] = &[
         to_length(&a[0], VARBIT, int8(&a[1]), truth(&a[2]))
     }),
     routine(function(1698, "position", "bitposition", &[BIT, BIT], INT4), |a| {
-        Ok(Datum::Int4(position(&first(a), &Bits::of(&a[1])) as i32))
+        Ok(Datum::Int4(position(&first(a), &Bits::of(&a[1]))? as i32))
     }),
     routine(function(1699, "substring", "bitsubstr_no_len", &[BIT, INT4], BIT), |a| {
         made(part(&first(a), int8(&a[1]), None))
@@ -258,14 +259,23 @@ fn overlay(bits: &Bits, new: &Bits, from: i64, length: i64) -> SqlResult<Datum> 
 }
 
 /// Where a bit string stands in another, from 1; 0 if nowhere. An empty one stands at the beginning.
-fn position(bits: &Bits, sought: &Bits) -> usize {
+fn position(bits: &Bits, sought: &Bits) -> SqlResult<usize> {
     if bits.len() == 0 || sought.len() > bits.len() {
-        return 0;
+        return Ok(0);
     }
-    let here = |start: &usize| (0..sought.len()).all(|at| bits.bit(start + at) == sought.bit(at));
-    (0..=bits.len() - sought.len())
-        .find(here)
-        .map_or(0, |start| start + 1)
+    let mut meter = Meter::default();
+    for start in 0..=bits.len() - sought.len() {
+        let mut equal = 0;
+        while equal < sought.len() && bits.bit(start + equal) == sought.bit(equal) {
+            equal += 1;
+            meter.tick(1)?;
+        }
+        if equal == sought.len() {
+            return Ok(start + 1);
+        }
+        meter.tick(1)?;
+    }
+    Ok(0)
 }
 
 fn place(bits: &Bits, index: i64) -> SqlResult<usize> {

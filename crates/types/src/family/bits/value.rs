@@ -11,6 +11,8 @@ use mote_common::{SqlError, SqlResult};
 const GROUP_BYTES: usize = 8;
 const GROUP_BITS: usize = GROUP_BYTES * 8;
 const MORE: u8 = GROUP_BITS as u8 + 1;
+/// Bits of a value. PostgreSQL's bound for a declared length; there a computed one may have 2^31 - 8.
+pub const BITS_MAX: usize = 83_886_080;
 
 /// Bits from the left, eight to a byte; what the last byte has beyond `len` is zero.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +23,12 @@ pub struct Bits {
 
 impl Bits {
     pub fn zeros(len: usize) -> SqlResult<Bits> {
+        if len > BITS_MAX {
+            return Err(SqlError::new(
+                state::PROGRAM_LIMIT_EXCEEDED,
+                format!("bit string length exceeds the maximum allowed ({BITS_MAX})"),
+            ));
+        }
         let count = len.div_ceil(8);
         if count >= work::GRAIN_BYTES {
             work::spend(count)?;
@@ -58,9 +66,12 @@ impl Bits {
     /// The lowest `len` bits of a number, whose sign is repeated in front of it.
     pub fn of_number(value: i64, len: usize) -> SqlResult<Bits> {
         let mut bits = Bits::zeros(len)?;
-        for at in 0..len {
-            let place = (len - 1 - at).min(63);
-            bits.set(at, value >> place & 1 != 0);
+        if value < 0 {
+            bits.bytes.fill(0xff);
+            bits.clear_padding();
+        }
+        for place in 0..len.min(64) {
+            bits.set(len - 1 - place, value >> place & 1 != 0);
         }
         Ok(bits)
     }
@@ -73,21 +84,21 @@ impl Bits {
     /// A part, which must lie within.
     pub fn slice(&self, from: usize, len: usize) -> SqlResult<Bits> {
         let mut part = Bits::zeros(len)?;
-        part.write(0, self, from, len);
+        part.write(0, self, from, len)?;
         Ok(part)
     }
 
     pub fn concat(&self, other: &Bits) -> SqlResult<Bits> {
         let mut both = Bits::zeros(self.len + other.len)?;
-        both.write(0, self, 0, self.len);
-        both.write(self.len, other, 0, other.len);
+        both.write(0, self, 0, self.len)?;
+        both.write(self.len, other, 0, other.len)?;
         Ok(both)
     }
 
     /// The same bits in another length: cut, or with zeros behind them.
     pub fn resized(&self, len: usize) -> SqlResult<Bits> {
         let mut resized = Bits::zeros(len)?;
-        resized.write(0, self, 0, len.min(self.len));
+        resized.write(0, self, 0, len.min(self.len))?;
         Ok(resized)
     }
 
@@ -98,8 +109,8 @@ impl Bits {
             .unwrap_or(usize::MAX)
             .min(self.len);
         match by >= 0 {
-            true => shifted.write(0, self, places, self.len - places),
-            false => shifted.write(places, self, 0, self.len - places),
+            true => shifted.write(0, self, places, self.len - places)?,
+            false => shifted.write(places, self, 0, self.len - places)?,
         }
         Ok(shifted)
     }
@@ -126,7 +137,7 @@ impl Bits {
     }
 
     /// Copies `count` bits of `source` from `from` to `to`.
-    fn write(&mut self, to: usize, source: &Bits, from: usize, count: usize) {
+    fn write(&mut self, to: usize, source: &Bits, from: usize, count: usize) -> SqlResult<()> {
         if to.is_multiple_of(8) && from.is_multiple_of(8) {
             let whole = count.div_ceil(8);
             self.bytes[to / 8..to / 8 + whole].copy_from_slice(&source.bytes[from / 8..from / 8 + whole]);
@@ -135,11 +146,14 @@ impl Bits {
             for at in end..(to / 8 + whole) * 8 {
                 self.bytes[at / 8] &= !(0x80 >> (at % 8));
             }
-            return;
+            return Ok(());
         }
+        let mut meter = Meter::default();
         for at in 0..count {
+            meter.tick(1)?;
             self.set(to + at, source.bit(from + at));
         }
+        Ok(())
     }
 
     fn clear_padding(&mut self) {
@@ -176,7 +190,11 @@ impl Bits {
     }
 
     pub fn print(&self, out: &mut Vec<u8>) {
-        out.extend((0..self.len).map(|at| b'0' + u8::from(self.bit(at))));
+        let mut meter = Meter::default();
+        out.extend((0..self.len).map(|at| {
+            meter.pass(1);
+            b'0' + u8::from(self.bit(at))
+        }));
     }
 
     /// The wire form: the number of bits, then the bits in bytes.

@@ -49,3 +49,6 @@ select timestamptz '2050-07-01 12:00 Europe/Berlin' at time zone 'UTC', timestam
 set timezone = 'America/New_York'; select '2038-07-19 12:00'::timestamptz, '9999-12-31 23:00'::timestamptz, '10000-07-15'::timestamptz, '294000-07-01'::timestamptz, '294000-01-01'::timestamptz, '294276-12-31'::timestamptz; reset timezone;
 select date 'January 8, 99 BC', date 'Jan 8 99 BC', date '8 Jan 99 BC', date 'Jan-08-99 BC', date '08-Jan-99 BC', date '0099-01-08 BC', date '01/08/99 BC', timestamp 'Jan 8 12:00:00 99 BC', date 'January 8, 1 BC';
 select date 'Feb 29 0001 BC'; select date 'Jan 8, 0 BC';
+
+-- Fields of an interval are taken for those of a date.
+select to_char(i, 'I IY IYY IYYY') from unnest(array['1 year 2 mons 3 days', '3 years', '3 days', '5 years 11 mons 30 days', '-2 years', '10000 years 1 mon']::interval[]) i;

@@ -28,3 +28,7 @@ select regr_slope(y, x), regr_intercept(y, x), regr_count(y, x) from (values (1:
 select x from (values ('NaN'::float8), ('inf'), ('-inf'), (0), (-0.0), (null)) v(x) order by x;
 set extra_float_digits = 0;
 select 0.1::float8 + 0.2, 1::float8 / 3, 1::float4 / 3;
+
+-- Half way between two shortest texts: the even one.
+select 123456.79::float4 + 1e10::float8, 10000123456.7890625::float8, 8388609.5::float4, 0.5::float8, 1.5::float4, 4503599627370497.5::float8;
+select acosh(1.7976931348623157e308), acosh(1e151), acosh(2);

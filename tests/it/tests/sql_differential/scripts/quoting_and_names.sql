@@ -21,7 +21,6 @@ select a.b from (select 1 as b) a; select a.b from (select 1 as b) as a(b); sele
 select 1 as a, 2 as "A", 3 as "a"; select "A" from (select 1 as a) x;
 select * from (values (1, 2)) as t(x); select t.column2 from (values (1, 2)) as t(x);
 select e'\n' = E'\n', E'\'' , 'a''b', E'\\', '\', U&'d\0061t\+000061';
--- differs: no type bit (COMPAT.md)
 select b'101', x'1F';
 select 1--comment
 ;
