@@ -98,6 +98,15 @@ impl Proxy {
     }
 }
 
+impl Drop for Proxy {
+    /// Ends the server: the thread that accepts holds on to it, and ends with the process only.
+    fn drop(&mut self) {
+        if let Ok(mut behind) = self.behind.lock() {
+            drop(behind.take());
+        }
+    }
+}
+
 fn connect(client: TcpStream, server: TcpStream, trap: &Arc<Mutex<Option<Trap>>>) {
     let (mut from_client, mut to_client) = (client.try_clone().expect("a socket"), client);
     let (mut from_server, mut to_server) = (server.try_clone().expect("a socket"), server);
