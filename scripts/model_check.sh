@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The engine's tests under the model checker shuttle: a build of its own, in which every atomic operation and every lock
-# is a point where another thread may go on (crates/engine/src/sync).
+# is a point where another thread may go on (crates/common/src/sync).
 #
 #   MOTE_MODEL_SCHEDULES   schedules of each test (default: each test's own number, some hundreds)
 #   MOTE_MODEL_SEED        the first seed (default 1); a failure prints its schedule

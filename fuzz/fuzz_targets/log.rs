@@ -11,11 +11,11 @@ use mote_common::env::Disk;
 use mote_common::env::sim::{SimDisk, env};
 use mote_common::{Lsn, SqlError};
 use mote_engine::checkpoint::Manifest;
-use mote_engine::log::frame::{FRAME_HEADER_BYTES, FrameHeader, frame_bytes};
-use mote_engine::log::reader::{LogFiles, LogReader};
-use mote_engine::log::segment::{SEGMENT_HEADER_BYTES, segment_path};
-use mote_engine::log::stream::FrameStream;
-use mote_engine::log::{FrameKind, LogConfig};
+use mote_log::frame::{FRAME_HEADER_BYTES, FrameHeader, frame_bytes};
+use mote_log::reader::{LogFiles, LogReader};
+use mote_log::segment::{SEGMENT_HEADER_BYTES, segment_path};
+use mote_log::stream::FrameStream;
+use mote_log::{FrameKind, LogConfig};
 use mote_engine::recovery::RecoveryError;
 use mote_engine::{Engine, EngineConfig, KeyExpressionProvider, KeyExpressions, OpenError};
 

@@ -1,7 +1,7 @@
 //! The laboratory: runs the same work against mote, PostgreSQL, or any server of that wire, and proves what it saw.
 //!
 //! Read in this order:
-//!  1. `driver`: the client half of the protocol on an epoll loop of coroutines.
+//!  1. `mote_driver`: the client half of the protocol on an epoll loop of coroutines.
 //!  2. `measure`: phases, histograms, processor time.
 //!  3. `workload`: what is run; `workload::tpcc` first.
 //!  4. `history`: what clients saw, and which anomalies it shows.
@@ -15,7 +15,6 @@
 //! Leaves out: audited results, prices, and every claim of comparability with published TPC figures.
 #![forbid(unsafe_code)]
 
-pub mod driver;
 pub mod measure;
 pub mod workload;
 pub mod history;

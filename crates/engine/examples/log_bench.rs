@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use mote_common::env::real;
-use mote_engine::log::{
+use mote_log::{
     FlushOutcome, FrameKind, Log, LogConfig, LogError, LogPosition, LogThreads, LogWriter, abort_process,
 };
 

@@ -6,7 +6,7 @@
 //!  3. `txn`: snapshots, writes, commit.
 //!  4. `slots`: who runs, and what they may still read; `lock`: who waits for whom.
 //!  5. `index`, `epoch`: ordered indexes, and when memory may be freed.
-//!  6. `log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
+//!  6. `mote_log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
 //!  7. `backup`: base backups, the archive of the log, point-in-time recovery.
 //!  8. `check`: is what is on disk sound?
 //!  9. `memory`: budget and allocator; `sequence`: counters.
@@ -17,24 +17,20 @@
 pub mod backup;
 pub mod check;
 pub mod checkpoint;
-mod critical;
 mod engine;
 pub mod epoch;
 pub mod follow;
 pub mod index;
 mod lock;
-pub mod log;
 mod memory;
 mod objects;
 mod parallel;
 pub mod recovery;
 mod sequence;
 mod slots;
-mod sync;
 mod table;
 mod txn;
 
-pub use critical::AbortOnPanic;
 pub use engine::promotion::PromotionError;
 pub use engine::{Engine, EngineConfig, KeepLogFrom, OpenError};
 pub use index::IndexMethod;
@@ -42,11 +38,11 @@ pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
     MayWait, Room, RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
 };
-pub use log::{Awaited, HorizonListener, Horizons, LEVELS, Level, LogUnavailable, Moved};
 pub use memory::{
     MemoryAccount, MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, UnlimitedMemory,
     give_memory_back,
 };
+pub use mote_log::{Awaited, HorizonListener, Horizons, LEVELS, Level, LogUnavailable, Moved};
 pub use sequence::{DrawnNumbers, Sequence, SequenceError};
 pub use slots::TransactionId;
 pub use table::prune::Collected;

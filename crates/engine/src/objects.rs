@@ -5,15 +5,12 @@
 //! dropped objects must not meet new ones.
 
 use crate::checkpoint::{COUNTERS, ImageSnapshot, Source, TableSource};
-use crate::log::{Log, Operation, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
 use crate::slots::TransactionId;
 use crate::slots::slot::{SlotTable, SnapshotEntry};
-use crate::sync::atomic::{AtomicU64, Ordering, fence};
-use crate::sync::{Mutex, RwLock};
 use crate::table::ObjectKey;
 use crate::table::load::LoadMemory;
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
@@ -24,7 +21,10 @@ use crate::table::{
     TableDefinition,
 };
 use hashbrown::HashMap;
+use mote_common::sync::atomic::{AtomicU64, Ordering, fence};
+use mote_common::sync::{Mutex, RwLock};
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
+use mote_log::{Log, Operation, SequenceState};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
@@ -395,7 +395,7 @@ impl StableSnapshot {
         let slot = loop {
             match slots.take(TransactionId(u64::MAX), 0, log.tail()) {
                 Some(slot) => break slot,
-                None => crate::sync::thread::yield_now(),
+                None => mote_common::sync::thread::yield_now(),
             }
         };
         let entry = &slots.get(slot).snapshots[0];

@@ -3,8 +3,8 @@
 //! With one thread everything runs on the caller's, in order: what the simulator needs. A panic of a thread becomes one
 //! of the caller. Leaves out: long-lived threads.
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does all `pieces` with up to `threads` threads, each with a state of its own, and answers the states. After the first
 /// error nobody begins another piece. `between` is called on the caller's thread after each piece it did itself.

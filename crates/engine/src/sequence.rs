@@ -8,10 +8,10 @@
 //! transaction that wants them, which the SQL layer swaps in.
 
 use crate::lock::{MayWait, Ticket, Wake};
-use crate::log::{LogUnavailable, SequenceState};
-use crate::sync::Mutex;
 use crate::table::SequenceDefinition;
 use mote_common::Lsn;
+use mote_common::sync::Mutex;
+use mote_log::{LogUnavailable, SequenceState};
 use std::sync::Arc;
 
 /// Values covered by one frame.

@@ -337,7 +337,7 @@ impl<'a> TableCheck<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::test_support::database as open_database;
+    use crate::tests::support::database as open_database;
     use mote_engine::RowWriter;
 
     /// Puts a row of two integers into a table behind SQL's back.

@@ -1,6 +1,10 @@
 //! Tests of crates below this one that need sessions.
 
 mod catalog;
+mod commands;
+mod copy;
 mod expr;
 pub(crate) mod query;
+mod routines;
+pub(crate) mod support;
 mod views;

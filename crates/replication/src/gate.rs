@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use mote_common::Lsn;
 
-pub use mote_engine::{LEVELS, Level};
+pub use mote_log::{LEVELS, Level};
 
 /// How far the log is, for each level. All levels from `Local` up include the flush here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,7 +4,7 @@
 //! that both have; what lies before it was the same log already. They part where the shorter of the two ends.
 
 use mote_common::Lsn;
-use mote_engine::log::TermMark;
+use mote_log::TermMark;
 
 use crate::message::MARKS_MAX;
 

@@ -4,7 +4,7 @@
 //! untrusted bytes: answers `None`, never panics, allocates no more than the message is long.
 
 use mote_common::Lsn;
-use mote_engine::log::TermMark;
+use mote_log::TermMark;
 
 use crate::NodeId;
 

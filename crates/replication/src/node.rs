@@ -7,7 +7,7 @@ use std::io;
 
 use mote_common::Lsn;
 use mote_common::env::Disk;
-use mote_engine::log::TermMark;
+use mote_log::TermMark;
 
 use crate::history::History;
 use crate::{NodeId, small_file};

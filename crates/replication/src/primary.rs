@@ -11,8 +11,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use mote_common::Lsn;
-use mote_engine::log::TermMark;
-use mote_engine::log::range::LogRanges;
+use mote_log::TermMark;
+use mote_log::range::LogRanges;
 
 use crate::NodeId;
 use crate::gate::Levels;
@@ -22,7 +22,7 @@ use crate::quorum::{Quorum, Rule, Standing};
 use crate::slots::{SlotError, Slots};
 use crate::wire::{PIECE_BYTES_MAX, Wire};
 
-const BLOCK_BYTES: u64 = mote_engine::log::frame::BLOCK_BYTES;
+const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 
 /// Reads log that is written, for followers that are behind.
 pub trait LogSource {

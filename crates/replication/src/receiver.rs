@@ -7,7 +7,7 @@
 use std::io;
 
 use mote_common::Lsn;
-use mote_engine::log::intake::{Intake, IntakeError};
+use mote_log::intake::{Intake, IntakeError};
 
 use crate::message::{Hello, Message, Progress, Refusal, Start};
 use crate::wire::Wire;

@@ -7,11 +7,11 @@ use mote_common::env::sim::{FaultPlan, SimDisk, env};
 use mote_common::prng::Prng;
 use mote_common::{Lsn, TableId};
 use mote_engine::checkpoint::{CheckpointConfig, Manifest};
-use mote_engine::log::LogConfig;
-use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_engine::{
     Engine, EngineConfig, FinishError, Isolation, LogUnavailable, OpenError, SequenceError, SequenceId,
 };
+use mote_log::LogConfig;
+use mote_log::reader::{LogFiles, LogReader};
 
 use crate::check;
 use crate::model::Model;

@@ -15,6 +15,8 @@ pub type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 pub struct CrateMap {
     pub modules: BTreeSet<String>,
     pub arrows: Arrows,
+    /// Its sources but those of tests.
+    pub files: Vec<PathBuf>,
 }
 
 /// Reads all sources of the crate whose `src` is `root`.
@@ -30,6 +32,7 @@ pub fn read(root: &Path) -> CrateMap {
     let mut map = CrateMap {
         modules,
         arrows: Arrows::new(),
+        files: Vec::new(),
     };
     let sources: Vec<(&PathBuf, Vec<String>, TokenStream)> = files
         .iter()
@@ -41,10 +44,11 @@ pub fn read(root: &Path) -> CrateMap {
         for_tests.extend(declared.map(|name| [own.as_slice(), &[name]].concat()));
     }
     let is_for_tests = |own: &[String]| (1..=own.len()).any(|end| for_tests.contains(&own[..end]));
-    for (file, own, tokens) in sources
-        .iter()
-        .filter(|(file, own, _)| **file != lib && !is_for_tests(own))
-    {
+    for (file, own, tokens) in sources.iter().filter(|(_, own, _)| !is_for_tests(own)) {
+        map.files.push((*file).clone());
+        if **file == lib {
+            continue;
+        }
         for path in named_paths(tokens.clone()) {
             let Some(target) = target(&path, own, &map.modules, &exports) else {
                 continue;

@@ -3,14 +3,16 @@
 //! `arrows` reads every file of a crate and finds the paths it names: those of `use` and those in the code that begin
 //! with `crate` or `super`. An arrow goes from one first-level module to another; what a crate's root re-exports counts
 //! as a use of the module it comes from. `order` reads `layers.txt`, the intended layers of each crate and the arrows
-//! that still run up. `tests/order.rs` holds one against the other and draws the picture in ARCHITECTURE.md.
+//! that still run up. `crates` reads manifests: which crate uses which, and that none
+//! grows too large. `tests/order.rs` holds all this against the code and draws the picture in ARCHITECTURE.md.
 //!
 //! Tokens come from proc-macro2, so that comments, strings and macros' bodies are told apart from code. Leaves out:
-//! modules for tests (`#[cfg(test)]`, folders and files named `tests`), uses through macros by example, and arrows
-//! between crates, which cargo refuses by itself when they form a circle.
+//! modules for tests (`#[cfg(test)]`, folders and files named `tests`) and uses through macros by example. That
+//! crates form no circle is cargo's to refuse.
 
 #![forbid(unsafe_code)]
 
 pub mod arrows;
+pub mod crates;
 pub mod order;
 pub mod paths;

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arrows::CrateMap;
+use crate::crates::{Uses, nearest};
 
 /// The layers of one crate, the uppermost first.
 #[derive(Clone, Debug, Default)]
@@ -105,14 +106,16 @@ impl Order {
     }
 }
 
-/// The layers of all crates as ARCHITECTURE.md shows them.
-pub fn picture(crates: &[(String, Order, CrateMap)]) -> String {
-    let mut out =
-        String::from("| crate | layers, the uppermost first | arrows | of them up |\n|---|---|---|---|\n");
+/// The crates, what each uses (and through it all that this uses), and their layers, as ARCHITECTURE.md shows them.
+pub fn picture(crates: &[(String, Order, CrateMap)], uses: &Uses) -> String {
+    let mut out = String::from(
+        "| crate | uses | layers, the uppermost first | arrows | of them up |\n|---|---|---|---|---|\n",
+    );
     for (name, order, map) in crates {
         let layers: Vec<String> = order.layers.iter().map(|layer| layer.join(" ")).collect();
         out.push_str(&format!(
-            "| `{name}` | {} | {} | {} |\n",
+            "| `{name}` | {} | {} | {} | {} |\n",
+            nearest(uses, name).into_iter().collect::<Vec<_>>().join(" "),
             layers.join(" > "),
             map.arrows.len(),
             order.debts.len()

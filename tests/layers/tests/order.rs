@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mote_layers::{arrows, order};
+use mote_layers::{arrows, crates as manifests, order};
 
 const BEGIN: &str = "<!-- layers: written by the test of tests/layers -->\n";
 const END: &str = "<!-- layers end -->";
@@ -58,6 +58,7 @@ fn no_arrow_runs_up() {
             }
         }
         complaints.extend(order.complaints(&name, &map));
+        complaints.extend(manifests::too_large(&name, &map));
     }
     assert!(
         complaints.is_empty(),
@@ -75,7 +76,7 @@ fn the_picture_is_true() {
         .split_once(BEGIN)
         .expect("ARCHITECTURE.md has the mark of the layers");
     let (shown, after) = rest.split_once(END).expect("the mark has an end");
-    let picture = order::picture(&crates());
+    let picture = order::picture(&crates(), &manifests::read(&top().join("crates")));
     if std::env::var_os("MOTE_LAYERS_WRITE").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{picture}{END}{after}")).expect("it can be written");
         return;
@@ -92,6 +93,7 @@ fn an_arrow_up_is_seen() {
     let mut map = arrows::CrateMap {
         modules: ["upper", "lower"].map(String::from).into(),
         arrows: Default::default(),
+        files: Vec::new(),
     };
     map.arrows.entry(("upper".into(), "lower".into())).or_default();
     assert!(order.complaints("x", &map).is_empty());

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::Subject;
 use super::args::AcidArgs;
 use super::quiet::Quiet;
-use crate::driver::Admin;
 use crate::report::{json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::acid::{Stage, TestVerdict};
 use crate::workload::tpcc::{self, Isolation, LoadMode, Settings, consistency, load};
+use mote_driver::Admin;
 
 pub fn run(args: &AcidArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let subject = Subject::new(&args.target, embedded)?;
@@ -20,7 +20,7 @@ pub fn run(args: &AcidArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
         seed: args.seed,
         ..Settings::closed_loop(args.warehouses, 1)
     };
-    let failed = |error: crate::driver::DriverError| error.to_string();
+    let failed = |error: mote_driver::DriverError| error.to_string();
     let mut admin = Admin::connect(&subject.target).map_err(failed)?;
     let loaded = load::inspect(&mut admin).map_err(failed)?;
     let warehouses = match loaded {

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::args::CheckpointArgs;
 use super::quiet::Quiet;
 use super::restart::{Place, load_settings, starter, with_terminals};
-use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::SeriesPoint;
 use crate::report::{html, json, table};
@@ -18,6 +17,7 @@ use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::mix::KIND_NAMES;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer};
+use mote_driver::{Admin, Target};
 
 /// How much the 99th percentile of new orders may rise while a checkpoint runs.
 const TARGET_RISE: f64 = 0.2;

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use super::args::{CompareArgs, Measurement, TargetArgs};
 use super::{Subject, default_driver_threads};
-use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
@@ -22,6 +21,7 @@ use crate::workload::closed_loop::LoopPlan;
 use crate::workload::point;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
+use mote_driver::{Admin, Target};
 
 const TPCC_CONNECTIONS: [usize; 2] = [16, 500];
 const POINT_CONNECTIONS: [usize; 2] = [64, 500];

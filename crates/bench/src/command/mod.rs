@@ -37,10 +37,10 @@ pub mod runs;
 use std::process::ExitCode;
 
 use self::args::{BenchCommand, Experiment, TargetArgs};
-use crate::driver::Target;
-use crate::driver::url::Host;
 use crate::measure::cpu::{self, ProcessTree};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
+use mote_driver::Target;
+use mote_driver::url::Host;
 
 /// Runs a command; servers of its own are child processes of this same binary.
 pub fn run(command: BenchCommand) -> ExitCode {

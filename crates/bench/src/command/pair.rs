@@ -16,12 +16,12 @@ use super::quiet::Quiet;
 use super::systems::{Hands, Present, remove, shell, tell};
 use super::victim::Patient;
 use super::{default_driver_threads, local_server};
-use crate::driver::{Admin, DriverResult, Target};
 use crate::measure::RunOutcome;
 use crate::measure::cpu::ProcessTree;
 use crate::measure::faults::{Event, Recovery, Schedule};
 use crate::server::{EmbeddedServer, RunningServer, temporary_directory};
 use crate::workload::tpcc::{self, LoadMode, Settings};
+use mote_driver::{Admin, DriverResult, Target};
 
 /// Below the directory of the experiment.
 const STANDBY_DATA: &str = "mote-standby-data";

@@ -11,7 +11,6 @@ use super::pair::{self, Place, Standby};
 use super::quiet::Quiet;
 use super::systems::{Present, Systems, remove_data};
 use super::tpcc::{processors, summarize};
-use crate::driver::{Admin, DriverResult};
 use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::distance::{DistanceWatch, Look};
 use crate::measure::run::SeriesPoint;
@@ -21,6 +20,7 @@ use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::{self, DISCLAIMER, Observer, schema};
+use mote_driver::{Admin, DriverResult};
 
 /// What a system may lose, by connections, and what its standby may be behind.
 const NOPM_MIN: [(usize, f64); 2] = [(64, 0.98), (16, 0.95)];

@@ -6,7 +6,6 @@ use super::args::TpccArgs;
 use super::find_rate::{self, RateGoal};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads, properties};
-use crate::driver::Admin;
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::store::Store;
@@ -15,6 +14,7 @@ use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
 use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
+use mote_driver::Admin;
 
 /// New orders per minute that ten terminals with keying and think times can enter at most.
 const CEILING_PER_WAREHOUSE: f64 = 12.86;

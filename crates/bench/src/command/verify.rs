@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::args::VerifyArgs;
-use crate::driver::{Admin, Target};
 use crate::report::{json, table};
 use crate::workload::condition::ConditionVerdict;
 use crate::workload::tpcc::shards::{conditions, decisions};
 use crate::workload::tpcc::{consistency, ledger, load};
+use mote_driver::{Admin, Target};
 
 pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let targets: Vec<Target> = args

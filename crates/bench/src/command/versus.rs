@@ -8,7 +8,6 @@ use super::args::{TargetArgs, VersusArgs, VersusWorkload};
 use super::quiet::Quiet;
 use super::tpcc::{processors, summarize};
 use super::{Subject, default_driver_threads, workload};
-use crate::driver::Admin;
 use crate::measure::RunOutcome;
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::buckets::Buckets;
@@ -26,6 +25,7 @@ use crate::workload::tpcc::consistency;
 use crate::workload::tpcc::mix::WRITING;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
 use crate::workload::{loader, point};
+use mote_driver::Admin;
 
 const METRICS: [Metric; 4] = [
     Metric::Throughput,

@@ -8,10 +8,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Subject;
 use super::args::FaultArgs;
 use super::systems::shell;
-use crate::driver::{Admin, Target};
 use crate::measure::cpu::{self, ProcessTree};
 use crate::measure::faults::{Faults, Victim};
 use crate::server::RunningServer;
+use mote_driver::{Admin, Target};
 
 /// How long a server that was killed or told to end may take to be gone, and how often that is looked at.
 const DEATH_MAX: Duration = Duration::from_secs(30);

@@ -6,7 +6,6 @@ use super::args::{SmallBankArgs, TatpArgs, TpcbArgs, WorkloadArgs, YcsbArgs};
 use super::simple::{self, Measured, Proofs};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads, find_rate};
-use crate::driver::{Admin, DriverError, Target};
 use crate::measure::RunOutcome;
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::faults::Faults;
@@ -22,6 +21,7 @@ use crate::workload::tatp::Tatp;
 use crate::workload::tpcb::TpcB;
 use crate::workload::tpcc::Isolation;
 use crate::workload::ycsb::Ycsb;
+use mote_driver::{Admin, DriverError, Target};
 
 pub fn tpcb(args: &TpcbArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let bank = TpcB {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::driver::session::Traffic;
+use mote_driver::session::Traffic;
 
 /// Answers are counted in stretches of this length: finer than any recovery, coarser than a busy client's pause.
 pub const BEAT_NS: u64 = 10_000_000;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::driver::{Admin, DriverResult, Target};
+use mote_driver::{Admin, DriverResult, Target};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(10);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::driver::{Admin, DriverResult, System};
+use mote_driver::{Admin, DriverResult, System};
 
 /// All settings with their units, by name.
 pub fn settings(admin: &mut Admin) -> DriverResult<BTreeMap<String, String>> {

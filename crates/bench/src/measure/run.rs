@@ -16,7 +16,7 @@ use super::cpu::{self, ProcessTree};
 use super::faults::{self, Event, Faults, Recoveries};
 use super::system::{SystemPoint, SystemWatch};
 use super::timeline::Timeline;
-use crate::driver::{FiberLoop, Wait};
+use mote_driver::{FiberLoop, Wait};
 
 const TICK_NS: u64 = 1_000_000_000;
 /// Transactions that the server has not answered so long after the end are abandoned and counted.

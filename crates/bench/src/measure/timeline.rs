@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::driver::fiber::{RunClock, Stop, Wait};
+use mote_driver::fiber::{RunClock, Stop, Wait};
 
 pub struct Timeline {
     pub clock: RunClock,

@@ -281,8 +281,8 @@ fn errors(totals: &crate::measure::Collector) -> Vec<ErrorSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::session::Traffic;
     use crate::measure::{Collector, Sample};
+    use mote_driver::session::Traffic;
 
     #[test]
     fn shares_rates_and_traffic() {

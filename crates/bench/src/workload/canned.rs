@@ -13,7 +13,7 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
-use crate::driver::wire::{self, CANCEL_REQUEST, Frame, GSS_REQUEST, SSL_REQUEST, frame};
+use mote_driver::wire::{self, CANCEL_REQUEST, Frame, GSS_REQUEST, SSL_REQUEST, frame};
 
 const LISTENER: Token = Token(0);
 /// Larger messages than this are not from a benchmark.
@@ -325,8 +325,8 @@ fn simple_query(body: &[u8], output: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{Session, Target, Wait};
     use crate::workload::point;
+    use mote_driver::{Session, Target, Wait};
 
     #[test]
     fn the_driver_is_content() {
@@ -339,7 +339,7 @@ mod tests {
             let wait = Wait::Blocking;
             let mut session = Session::open(&target, point::shared_statements(), &wait).expect("startup");
             for _ in 0..100 {
-                session.send(crate::driver::StatementId(0), |v| v.int(1));
+                session.send(mote_driver::StatementId(0), |v| v.int(1));
                 let reply = session.round_trip(&wait).expect("an answer");
                 assert_eq!(reply.row("a row").expect("one row").int().expect("an int4"), 0);
             }

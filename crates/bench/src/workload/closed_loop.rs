@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::driver::{DriverResult, Session, StatementSet, Target, Wait};
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
+use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
 
 #[derive(Clone)]
 pub struct LoopPlan<'a> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::driver::{Admin, DriverResult};
+use mote_driver::{Admin, DriverResult};
 
 pub struct Condition {
     pub number: u32,

@@ -14,10 +14,10 @@ use serde_json::Value;
 use super::condition::ConditionVerdict;
 use super::loader::Data;
 use super::tpcc::input_audit::Verdict;
-use crate::driver::admin::TextRow;
-use crate::driver::statement::BindWriter;
-use crate::driver::{Admin, DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
 use crate::measure::RunOutcome;
+use mote_driver::admin::TextRow;
+use mote_driver::statement::BindWriter;
+use mote_driver::{Admin, DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
 
 /// The first three statements of every workload's set, in this order.
 pub const BEGIN: StatementId = StatementId(0);

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use super::contract::{self, Client, Done, Exchange, Progress, Tally, Workload};
 use super::tpcc::Isolation;
-use crate::driver::session::Traffic;
-use crate::driver::{DriverResult, Session, StatementSet, Target, Wait};
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
 use crate::measure::faults::Faults;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
+use mote_driver::session::Traffic;
+use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
 
 /// How long a client waits before it connects again.
 const RECONNECT_PAUSE_NS: u64 = 50_000_000;

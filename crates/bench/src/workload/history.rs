@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use mote_common::prng::Prng;
 
-use crate::driver::{Admin, DriverError, DriverResult, Target};
 use crate::history::check::Level;
 use crate::history::{Key, Operation, Outcome, Transaction, Value, value_of};
+use mote_driver::{Admin, DriverError, DriverResult, Target};
 
 /// A list is left for a new one after so many appends, so that reads stay short.
 const LIST_MAX: u64 = 40;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::driver::{Admin, DriverError, DriverResult, Target};
+use mote_driver::{Admin, DriverError, DriverResult, Target};
 
 /// How long a lost server is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -10,7 +10,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::driver::{Admin, DriverError, DriverResult, Target};
+use mote_driver::{Admin, DriverError, DriverResult, Target};
 
 /// The waiter has so long to reach the server and begin to wait.
 const SETTLE: Duration = Duration::from_millis(3);

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::driver::{DriverResult, Session, StatementSet, Target, Wait};
+use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
 
 pub struct Pool {
     target: Target,

@@ -7,11 +7,11 @@ macro_rules! statements {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(u8)]
         enum Number { $($name),* }
-        $(pub const $name: $crate::driver::StatementId = $crate::driver::StatementId(Number::$name as u8);)*
+        $(pub const $name: mote_driver::StatementId = mote_driver::StatementId(Number::$name as u8);)*
 
         /// All statements, for the sessions of a run.
-        pub fn statement_set() -> $crate::driver::StatementSet {
-            $crate::driver::StatementSet::new(vec![$($crate::driver::Definition {
+        pub fn statement_set() -> mote_driver::StatementSet {
+            mote_driver::StatementSet::new(vec![$(mote_driver::Definition {
                 sql: std::borrow::Cow::Borrowed($sql),
                 params: std::borrow::Cow::Borrowed(&[$($param),*]),
                 results: &[$($result),*],

@@ -1,7 +1,7 @@
 //! What ALTER DEFAULT PRIVILEGES says: privileges that objects of a kind have from the start if a role makes them, in one
 //! schema or anywhere in a database.
 //!
-//! Leaves out: how a list is changed, and what a new object gets (`exec`'s commands).
+//! Leaves out: how a list is changed, and what a new object gets (`mote_commands`).
 
 use mote_common::Oid;
 use mote_common::error::{SqlState, state};

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, Oid, SqlResult};
-use mote_engine::{AbortOnPanic, Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
+use mote_engine::{Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
 
 use super::catalog::Catalog;
 use super::describe::bind_index_texts;

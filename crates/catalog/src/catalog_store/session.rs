@@ -13,8 +13,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::transition::TransitionNames;
+use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult, TableId};
-use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
+use mote_engine::{CommitError, CommitReceipt, Engine, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::Routine;
 use mote_types::catalog::user::{Entered, UserType, without};

@@ -3,7 +3,7 @@
 //!
 //! An object of its own, beside the relation: ANALYZE and a GRANT on the same table do not wait for each other. Its OID is
 //! the table's with a bit that no other object's has. What it says is for columns that still have the type they had.
-//! Leaves out: gathering it (`exec`), and what the planner makes of it.
+//! Leaves out: gathering it (`mote_commands`), and what the planner makes of it.
 
 use std::sync::{Arc, OnceLock};
 

@@ -10,11 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use mote_bench::driver::{
-    Definition, DriverError, Format, Param, Session, StatementId, StatementSet, Target, Wait,
-};
 use mote_common::Lsn;
 use mote_common::env::real;
+use mote_driver::{Definition, DriverError, Format, Param, Session, StatementId, StatementSet, Target, Wait};
 use mote_engine::backup::{
     BackupError, BackupLabel, BackupSink, BackupSource, DirectorySink, LABEL_PATH, Progress, copy_backup,
     verify_backup,

@@ -4,12 +4,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use mote_bench::driver::url::Host;
-use mote_bench::driver::{DriverError, Session, StatementSet, Target, Wait, wire};
 use mote_common::Lsn;
+use mote_driver::url::Host;
+use mote_driver::{DriverError, Session, StatementSet, Target, Wait, wire};
 use mote_engine::checkpoint::Manifest;
 use mote_engine::checkpoint::manifest::MANIFEST_PATH;
-use mote_engine::log::TermMark;
+use mote_log::TermMark;
 use mote_replication::history::History;
 use mote_replication::node;
 use mote_server::replication::follower::FollowConfig;

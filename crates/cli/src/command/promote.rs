@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mote_bench::driver::{Admin, Target};
 use mote_common::env::real;
+use mote_driver::{Admin, Target};
 use mote_replication::node;
 
 use super::follow::system_id;
@@ -108,7 +108,7 @@ fn promote_running(url: &str, timeout: Duration) -> Result<String, String> {
     }
 }
 
-fn follows(admin: &mut Admin) -> Result<bool, mote_bench::driver::DriverError> {
+fn follows(admin: &mut Admin) -> Result<bool, mote_driver::DriverError> {
     Ok(admin.value("SELECT pg_is_in_recovery()")?.as_deref() == Some("t"))
 }
 

@@ -8,8 +8,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use mote_bench::driver::url::{Host, Target};
-use mote_bench::driver::wire::{self, Frame, Row};
+use mote_driver::url::{Host, Target};
+use mote_driver::wire::{self, Frame, Row};
 
 use super::table::Rows;
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use mote_bench::driver::Target;
+use mote_driver::Target;
 
 use super::connection::{Connection, Outcome, Report};
 use super::spec::{Blocker, PermutationStep, Spec, StepId};

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use mote_bench::driver::{Admin, Target};
 use mote_bench::{EmbeddedServer, SpawnedServer};
+use mote_driver::{Admin, Target};
 
 use super::connection::Report;
 use super::permutation;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use mote_bench::driver::wire;
+use mote_driver::wire;
 
 /// What happened in a session; what psql prints comes through the same channel.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mote_bench::driver::{Admin, Target};
 use mote_bench::{EmbeddedServer, RunningServer, SpawnedServer};
+use mote_driver::{Admin, Target};
 
 const ADVICE: &str =
     "install PostgreSQL 15's server (apt-get install postgresql-15), or set MOTE_IT_POSTGRES_BIN";

@@ -7,7 +7,7 @@
 //! Where the archive fails the log is kept: it grows until its disk is full, and then writers get 53100; readers go on.
 //! A failure is told on standard error and in pg_stat_archiver, and tried again. Reads only what is below `stable`.
 
-use crate::sync::atomic::{AtomicBool, Ordering::*};
+use mote_common::sync::atomic::{AtomicBool, Ordering::*};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex};
 use mote_common::Lsn;
 use mote_common::env::{Disk, Env, File};
+use mote_common::sync::{Condvar, Mutex};
 
 use super::CHUNK_BYTES;
-use crate::log::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameHeader};
-use crate::log::segment::{
+use mote_log::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameHeader};
+use mote_log::segment::{
     LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path,
 };
-use crate::log::{Log, LogHold};
+use mote_log::{Log, LogHold};
 
 /// How often the archiver looks for complete segments.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

@@ -19,8 +19,8 @@ use crate::checkpoint::image::{
 };
 use crate::checkpoint::manifest::MANIFEST_PATH;
 use crate::checkpoint::{ImageEntry, Manifest, SegmentKey};
-use crate::log::segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
-use crate::log::stream::FrameStream;
+use mote_log::segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
+use mote_log::stream::FrameStream;
 
 /// Where the files come from: a running server that holds them.
 pub trait BackupSource {

@@ -23,12 +23,12 @@ use crate::checkpoint::Manifest;
 use crate::checkpoint::image::{
     IMAGE_DIRECTORY, ImageDamage, encode_file_header, image_path, open_image_file, verify_image,
 };
-use crate::log::frame::FrameKind;
-use crate::log::reader::{Frame, find_proof};
-use crate::log::segment::{
+use mote_log::frame::FrameKind;
+use mote_log::reader::{Frame, find_proof};
+use mote_log::segment::{
     LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path,
 };
-use crate::log::stream::FrameStream;
+use mote_log::stream::FrameStream;
 
 /// How far to go.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,9 +13,9 @@ use super::archive::{ArchiveConfig, Archiver, archive_start, archived_path};
 use super::restore::{RestoreReport, RestoreTarget, restore};
 use super::*;
 use crate::checkpoint::Manifest;
-use crate::log::{FrameKind, Log};
 use crate::recovery::CATALOG_TABLE;
 use crate::recovery::toy::{Contents, Life, SEGMENT_BYTES, ToyTransaction};
+use mote_log::{FrameKind, Log};
 
 /// A life that writes, is archived and backed up.
 struct World {
@@ -366,7 +366,7 @@ fn the_old_future_cannot_be_mixed_in() {
         .expect("archived");
     let mut bytes = vec![0; old.len().expect("readable") as usize];
     old.read_at(&mut bytes, 0).expect("readable");
-    let path = crate::log::segment::segment_path(later);
+    let path = mote_log::segment::segment_path(later);
     let file = disk.create(&path).expect("the restored log ends before");
     file.write_all_at(&bytes, 0).expect("written");
     let (env, _) = env(&disk, 6);
@@ -485,7 +485,7 @@ fn a_failing_archive_keeps_the_log_and_catches_up() {
     assert!(world.archiver.step(true).is_err());
     let report = world.archiver.report();
     assert!(report.failed_count > 0 && report.error.is_some() && report.last_failed.is_some());
-    let held = crate::log::segment::segment_path(SEGMENT_BYTES);
+    let held = mote_log::segment::segment_path(SEGMENT_BYTES);
     assert!(
         world.disk.exists(&held).expect("readable"),
         "the first segment waits for the archive"

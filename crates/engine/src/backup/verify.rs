@@ -12,8 +12,8 @@ use super::{BackupError, CHUNK_BYTES, Pace, Progress};
 use crate::checkpoint::image::{ImageDamage, open_image_file, read_image};
 use crate::checkpoint::manifest::MANIFEST_PATH;
 use crate::checkpoint::{ImageEntry, Manifest, SegmentKey};
-use crate::log::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
-use crate::log::stream::FrameStream;
+use mote_log::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
+use mote_log::stream::FrameStream;
 
 /// Longest label file that is read: some million files.
 const LABEL_FILE_BYTES_MAX: u64 = (128 << 20) + LABEL_BYTES_MAX as u64;

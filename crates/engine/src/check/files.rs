@@ -14,8 +14,8 @@ use crate::checkpoint::image::{
 };
 use crate::checkpoint::manifest::MANIFEST_PATH;
 use crate::checkpoint::{ImageEntry, Manifest, RowImage, SegmentKey};
-use crate::log::reader::{LogDamage, LogFiles, LogReader};
-use crate::log::segment::LOG_DIRECTORY;
+use mote_log::reader::{LogDamage, LogFiles, LogReader};
+use mote_log::segment::LOG_DIRECTORY;
 
 /// What was read, and what was wrong with it.
 #[derive(Clone, Debug, Default)]

@@ -8,9 +8,9 @@ use mote_common::{Lsn, RowId};
 
 use super::*;
 use crate::checkpoint::Manifest;
-use crate::log::FrameKind;
 use crate::recovery::CATALOG_TABLE;
 use crate::recovery::toy::{Life, ToyTransaction};
+use mote_log::FrameKind;
 
 /// A database with images and log, closed.
 fn closed(seed: u64) -> SimDisk {
@@ -67,7 +67,7 @@ fn a_sound_directory_has_no_fault_and_every_flip_is_named() {
                     let span = report.log_end.0 - 4096 - manifest.log_start.0;
                     let lsn = manifest.log_start.0 + prng.below(span);
                     let start = lsn / manifest.segment_bytes * manifest.segment_bytes;
-                    (crate::log::segment::segment_path(start), 4096 + lsn - start)
+                    (mote_log::segment::segment_path(start), 4096 + lsn - start)
                 }
             };
             let bit = prng.below(8) as u8;

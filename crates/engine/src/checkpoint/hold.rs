@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Checkpointer, Manifest};
-use crate::log::LogHold;
+use mote_log::LogHold;
 
 /// Dropped, the files may go.
 pub struct BackupHold {

@@ -12,7 +12,7 @@ use mote_common::env::{DIRECT_ALIGNMENT, Disk, File};
 use mote_common::{Lsn, RowId, TableId};
 
 use super::manifest::{ImageEntry, SegmentKey};
-use crate::log::varint::{self, Cursor};
+use mote_log::varint::{self, Cursor};
 
 pub const IMAGE_DIRECTORY: &str = "image";
 pub const IMAGE_FILE_HEADER_BYTES: u64 = 4096;

@@ -11,8 +11,8 @@ use std::io;
 use mote_common::env::Disk;
 use mote_common::{Lsn, TableId};
 
-use crate::log::SequenceState;
-use crate::log::varint::{self, Cursor};
+use mote_log::SequenceState;
+use mote_log::varint::{self, Cursor};
 
 pub const MANIFEST_PATH: &str = "MANIFEST";
 const NEW_PATH: &str = "MANIFEST.new";

@@ -14,17 +14,17 @@
 //! Promises: no image holds a commit above `stable`; the manifest on disk and the log from its `log_start` together
 //! always give every stable commit. Leaves out: versions and snapshots (the engine core is the [`Source`]).
 
-use crate::sync::atomic::{AtomicBool, Ordering::*};
+use mote_common::sync::atomic::{AtomicBool, Ordering::*};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex};
 use mote_common::env::Env;
+use mote_common::sync::{Condvar, Mutex};
 use mote_common::{Lsn, TableId};
 
-use crate::log::{FlushedTo, Log, SequenceState};
+use mote_log::{FlushedTo, Log, SequenceState};
 
 mod hold;
 pub mod image;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
 
-use crate::log::FlushedTo;
+use mote_log::FlushedTo;
 
 use super::image::{
     IMAGE_DIRECTORY, IMAGE_FILE_HEADER_BYTES, ImageBuilder, ImageFile, image_path, parse_image_name,

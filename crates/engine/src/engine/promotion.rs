@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::follow::{Followed, FollowedCatalog, ReplayError};
-use crate::log::Agreed;
-use crate::sync::atomic::Ordering;
+use mote_common::sync::atomic::Ordering;
+use mote_log::Agreed;
 
 /// Why an engine that follows did not come to lead.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Engine {
     /// nothing becomes stable that was not, before others have that term's first frame, too ([`Log::set_agreed`]).
     /// `None`: the next term, and all of the log counts.
     ///
-    /// [`Log::set_agreed`]: crate::log::Log::set_agreed
+    /// [`Log::set_agreed`]: mote_log::Log::set_agreed
     pub fn lead(
         self: &Arc<Engine>,
         followed: Followed,

@@ -24,7 +24,7 @@ impl Drop for Handle {
     }
 }
 
-crate::sync::thread_local! {
+mote_common::sync::thread_local! {
     static HANDLE: Handle = Handle(registry::register());
 }
 

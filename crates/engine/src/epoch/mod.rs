@@ -6,7 +6,7 @@
 //!  3. `limbo`: bags of unlinked memory on their way to the allocator;
 //!  4. `guard`: what a thread holds while it reads;
 //!
-//! Atomics and locks come from `crate::sync`, where a model checker can replace them.
+//! Atomics and locks come from `mote_common::sync`, where a model checker can replace them.
 //!
 //! Contract
 //!  - A thread that follows pointers to shared memory holds a [`Guard`]. Pins nest; only the outermost costs a

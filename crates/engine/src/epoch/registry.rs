@@ -17,8 +17,8 @@
 //! expired, so reads happen before the free.
 
 use super::limbo::{Bag, Limbo};
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 

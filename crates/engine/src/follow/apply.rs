@@ -12,16 +12,16 @@ use mote_common::Lsn;
 use mote_common::env::Disk;
 
 use super::{FollowedCatalog, ReplayError};
-use crate::log::frame::FrameKind;
-use crate::log::range::LogRanges;
-use crate::log::reader::Frame;
-use crate::log::record::{CommitHeader, FragmentHeader, Malformed, OperationStream, PrepareHeader};
-use crate::log::stream::FrameStream;
-use crate::log::varint::Cursor;
-use crate::log::{Log, SequenceState};
 use crate::recovery::{ApplyError, PreparedTransaction, Target};
 use crate::table::SQL_CATALOG_TABLE;
 use crate::txn::{EngineCore, InsertedRows, Transaction};
+use mote_log::frame::FrameKind;
+use mote_log::range::LogRanges;
+use mote_log::reader::Frame;
+use mote_log::record::{CommitHeader, FragmentHeader, Malformed, OperationStream, PrepareHeader};
+use mote_log::stream::FrameStream;
+use mote_log::varint::Cursor;
+use mote_log::{Log, SequenceState};
 
 const PIECE_BYTES: usize = 256 << 10;
 

@@ -22,14 +22,14 @@ use mote_common::Lsn;
 use mote_common::env::{Disk, Env};
 
 use crate::checkpoint::Manifest;
-use crate::log::frame::BLOCK_BYTES;
-use crate::log::range::LogRanges;
-use crate::log::scan::{LogScan, scan_log};
-use crate::log::stream::{FrameFault, FrameStream};
-use crate::log::{FailStop, Log, LogConfig, LogPosition, TermMark};
 use crate::recovery::{ApplyError, Recovered, RecoveryError};
 use crate::txn::{EngineCore, PreparedWrite};
 use apply::Applier;
+use mote_log::frame::BLOCK_BYTES;
+use mote_log::range::LogRanges;
+use mote_log::scan::{LogScan, scan_log};
+use mote_log::stream::{FrameFault, FrameStream};
+use mote_log::{FailStop, Log, LogConfig, LogPosition, TermMark};
 
 /// Log read from the files at a time.
 const PIECE_BYTES: usize = 256 << 10;
@@ -92,7 +92,7 @@ pub(crate) struct FollowedLog {
 impl FollowedLog {
     pub fn find(env: &Env, manifest: &Manifest) -> Result<FollowedLog, RecoveryError> {
         env.disk
-            .create_dir_all(crate::log::segment::LOG_DIRECTORY)
+            .create_dir_all(mote_log::segment::LOG_DIRECTORY)
             .map_err(|error| RecoveryError::Io {
                 what: "directory log".into(),
                 error,

@@ -15,7 +15,7 @@ use super::manager::Owner;
 use super::mode::TableLockMode;
 use super::released::Released;
 use crate::slots::slot::{SlotTable, TransactionSlot};
-use crate::sync::atomic::{AtomicU32, Ordering};
+use mote_common::sync::atomic::{AtomicU32, Ordering};
 use mote_common::{Lsn, TableId};
 
 /// Tables share gates by hash; a shared one only costs a detour.

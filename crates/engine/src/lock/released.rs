@@ -6,8 +6,8 @@
 //! anything.
 
 use super::ticket::AdvisoryKey;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use mote_common::Lsn;
+use mote_common::sync::atomic::{AtomicU64, Ordering};
 
 /// The highest that anybody knew who let go.
 #[derive(Default)]

@@ -4,9 +4,9 @@
 //! away. Then a session waits as it waits for a lock: it gets a ticket and gives its thread away.
 
 use super::ticket::{Room, Ticket, Wake};
-use crate::log::{HorizonListener, Horizons, Moved};
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use mote_log::{HorizonListener, Horizons, Moved};
 use std::sync::Arc;
 
 /// Sessions that wait for one kind of room. All are woken when some may have come free, and ask again.

@@ -9,7 +9,7 @@
 
 use super::stripe::{self, Padded, STRIPES};
 use crate::memory::MemoryAccount;
-use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use mote_common::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// Credit a stripe takes at once; less under small limits, so that stripes cannot starve each other.

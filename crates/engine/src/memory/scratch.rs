@@ -6,7 +6,7 @@
 //! Leaves out: the budget; how much is taken is said where it is used (`table/load`).
 
 use super::mapping::{self, Pages};
-use crate::sync::Mutex;
+use mote_common::sync::Mutex;
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 

@@ -9,7 +9,7 @@
 //! (`budget`), so that statements can be prepared and sorted while the tables are full.
 
 use super::budget::{Charge, MemoryBudget};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use mote_common::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// Accounts grow by this.

@@ -14,8 +14,8 @@
 //! Leaves out: the budget (`budget`); blocks above [`SLAB_BYTES_MAX`], which go to the global allocator.
 
 use super::mapping;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -226,7 +226,7 @@ impl Drop for Cache {
     }
 }
 
-crate::sync::thread_local! {
+mote_common::sync::thread_local! {
     static CACHE: UnsafeCell<Cache> = UnsafeCell::new(Cache::new());
 }
 

@@ -1,6 +1,6 @@
 //! Spreads counters and lists over cache lines, by thread.
 
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use mote_common::sync::atomic::{AtomicUsize, Ordering};
 use std::cell::Cell;
 
 /// Stripes of every striped structure. More threads than this share.
@@ -8,7 +8,7 @@ pub(crate) const STRIPES: usize = 32;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-crate::sync::thread_local! {
+mote_common::sync::thread_local! {
     static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 

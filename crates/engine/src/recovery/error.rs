@@ -7,8 +7,8 @@ use mote_common::{Lsn, RowId, TableId};
 
 use crate::checkpoint::ManifestError;
 use crate::checkpoint::image::ImageDamage;
-use crate::log::reader::LogDamage;
-use crate::log::record::Malformed;
+use mote_log::reader::LogDamage;
+use mote_log::record::Malformed;
 
 /// Why a table did not take an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -19,8 +19,8 @@ use super::tests::World;
 use super::toy::Life;
 use crate::checkpoint::Manifest;
 use crate::checkpoint::image::IMAGE_HEADER_BYTES;
-use crate::log::frame::{FRAME_HEADER_BYTES, FrameHeader};
-use crate::log::reader::{LogFiles, LogReader};
+use mote_log::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use mote_log::reader::{LogFiles, LogReader};
 
 const CASES: u64 = 3_000;
 const CORPUS: u64 = 8;

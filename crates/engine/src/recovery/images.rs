@@ -5,7 +5,7 @@
 //! built, elsewhere each thread announces what will be read next. Images of one run may belong to any tables: rows of different segments
 //! never meet. Leaves out: which images are alive (the manifest), and the log on top of them (`replay`).
 
-use crate::sync::atomic::{AtomicU64, Ordering};
+use mote_common::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -17,9 +17,9 @@ use mote_common::env::Env;
 use mote_common::{Lsn, RowId, TableId};
 
 use crate::checkpoint::{COUNTERS, Manifest, RowImage};
-use crate::log::reader::LogFiles;
-use crate::log::segment::{LOG_DIRECTORY, parse_segment_name};
-use crate::log::{LogPosition, SequenceState};
+use mote_log::reader::LogFiles;
+use mote_log::segment::{LOG_DIRECTORY, parse_segment_name};
+use mote_log::{LogPosition, SequenceState};
 
 mod error;
 #[cfg(test)]

@@ -17,11 +17,9 @@ use super::{
     CATALOG_TABLE, Phase, PreparedTransaction, Progress, RecoveryStats, TableTarget, Target, images,
 };
 use crate::checkpoint::{Manifest, SegmentKey};
-use crate::log::frame::FrameKind;
-use crate::log::reader::{Frame, LogFiles, LogReader};
-use crate::log::record::{
-    CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader,
-};
+use mote_log::frame::FrameKind;
+use mote_log::reader::{Frame, LogFiles, LogReader};
+use mote_log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
 
 const BATCH_BYTES: usize = 256 * 1024;
 /// Batches that may wait in front of one partition.

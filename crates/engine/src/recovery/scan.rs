@@ -11,13 +11,11 @@ use mote_common::Lsn;
 use super::error::RecoveryError;
 use super::{CATALOG_TABLE, Phase, Progress};
 use crate::checkpoint::Manifest;
-use crate::log::frame::FrameKind;
-use crate::log::reader::{Frame, LogFiles, LogReader};
-use crate::log::record::{
-    CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader,
-};
-use crate::log::varint::Cursor;
-use crate::log::{Pin, PinOwner, SequenceState};
+use mote_log::frame::FrameKind;
+use mote_log::reader::{Frame, LogFiles, LogReader};
+use mote_log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
+use mote_log::varint::Cursor;
+use mote_log::{Pin, PinOwner, SequenceState};
 
 /// Names a transaction whose operations and fate stand in different frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -9,7 +9,7 @@ use mote_common::{Lsn, RowId, TableId};
 
 use super::toy::*;
 use super::*;
-use crate::log::{FrameKind, SequenceState};
+use mote_log::{FrameKind, SequenceState};
 
 /// What the outside knows across crashes.
 pub(super) struct World {
@@ -17,7 +17,7 @@ pub(super) struct World {
     prng: Prng,
     pub(super) life: Life,
     pub(super) disk: SimDisk,
-    open: Vec<(ToyTransaction, Vec<(crate::log::Mark, usize)>)>,
+    open: Vec<(ToyTransaction, Vec<(mote_log::Mark, usize)>)>,
     prepared: BTreeMap<Vec<u8>, ToyTransaction>,
     /// Rows of prepared transactions that a crash took out of our hands: nobody may touch them.
     frozen: BTreeMap<Vec<u8>, BTreeSet<(TableId, RowId)>>,
@@ -383,7 +383,7 @@ fn a_missing_segment_is_noticed() {
     let disk = world.disk.crash();
     let (after, _) = env(&disk, 5);
     let start = manifest_of(&after).log_start.0 / SEGMENT_BYTES * SEGMENT_BYTES;
-    mote_common::env::Disk::remove(&disk, &crate::log::segment::segment_path(start)).expect("there was one");
+    mote_common::env::Disk::remove(&disk, &mote_log::segment::segment_path(start)).expect("there was one");
     let error = Life::begin(&after, 1, Arc::new(|_| {})).err().expect("refused");
     assert!(
         matches!(error, RecoveryError::Log(_) | RecoveryError::LogTooShort { .. }),

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::checkpoint::{CheckpointConfig, Checkpointer, ImageSnapshot, Manifest, Source, TableSource};
-use crate::log::{
+use mote_log::{
     FailStop, FlushOutcome, FrameKind, Log, LogConfig, LogError, LogWriter, Mark, Operation, RedoBuffer,
     patch,
 };

@@ -18,10 +18,10 @@
 
 use super::slot::SlotTable;
 use crate::epoch::{self, Guard};
-use crate::log::frame::BLOCK_BYTES;
-use crate::log::{Horizons, Log};
-use crate::sync::atomic::{AtomicPtr, Ordering, fence};
 use mote_common::Lsn;
+use mote_common::sync::atomic::{AtomicPtr, Ordering, fence};
+use mote_log::frame::BLOCK_BYTES;
+use mote_log::{Horizons, Log};
 
 /// What may be read, as of one walk over the slots.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -11,10 +11,10 @@
 //! references for as long as they like.
 
 use crate::memory::stripe;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sync::hint::spin_loop;
 use mote_common::Lsn;
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use mote_common::sync::hint::spin_loop;
 use std::fmt;
 
 /// A transaction's name: unique while the engine runs, given at begin, never stored.

@@ -11,10 +11,10 @@ use super::version::{NewVersion, Stamp, Version, allocation_bytes};
 use super::visibility::{Eye, look};
 use crate::checkpoint::{RowImage, TableSource};
 use crate::epoch;
-use crate::log::patch;
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, TableTarget};
 use mote_common::{Lsn, RowId, TableId};
+use mote_log::patch;
 use std::ptr::NonNull;
 
 /// No transaction has this slot.

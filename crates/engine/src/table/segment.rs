@@ -10,8 +10,8 @@
 //! never another row latch.
 
 use super::version::Version;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use mote_common::sync::Mutex;
+use mote_common::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use mote_common::{Lsn, RowId};
 use std::ptr;
 
@@ -61,9 +61,9 @@ impl Slot {
             }
             spins += 1;
             if spins < SPINS {
-                crate::sync::hint::spin_loop()
+                mote_common::sync::hint::spin_loop()
             } else {
-                crate::sync::thread::yield_now()
+                mote_common::sync::thread::yield_now()
             }
         }
     }

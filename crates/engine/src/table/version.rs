@@ -12,8 +12,8 @@
 //! before its transaction's slot is used again. Versions are freed through the epoch, never directly, once reachable.
 
 use crate::memory::slab;
-use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use mote_common::Lsn;
+use mote_common::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::ptr::NonNull;
 
 pub(crate) const HEADER_BYTES: usize = 24;

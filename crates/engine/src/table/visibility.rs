@@ -75,9 +75,9 @@ fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp, as_
             TransactionState::Precommitting | TransactionState::Validating(_) => {
                 spins += 1;
                 if spins < SPINS {
-                    crate::sync::hint::spin_loop()
+                    mote_common::sync::hint::spin_loop()
                 } else {
-                    crate::sync::thread::yield_now()
+                    mote_common::sync::thread::yield_now()
                 }
                 stamp = version.stamp();
             }

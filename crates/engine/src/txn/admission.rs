@@ -13,11 +13,11 @@ use super::transaction::{HeldRow, Isolation, Transaction};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
 use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
-use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::segment::Latched;
 use crate::table::version::{KEY_LOCK, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
+use mote_common::sync::atomic::Ordering;
 use mote_common::{Lsn, RowId};
 
 /// What was admitted.
@@ -118,7 +118,7 @@ impl Transaction {
                 Acquired::Deadlock(report) => {
                     return Err(WriteError::Deadlock(self.engine.labelled(report)));
                 }
-                Acquired::HolderGone => crate::sync::hint::spin_loop(),
+                Acquired::HolderGone => mote_common::sync::hint::spin_loop(),
             }
         }
     }

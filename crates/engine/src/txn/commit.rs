@@ -21,14 +21,14 @@ use super::room::{FRAGMENT_CHECK_BYTES, no_room};
 use super::transaction::{Transaction, Work};
 use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
 use super::validate::ReadChanged;
-use crate::critical::AbortOnPanic;
 use crate::epoch;
-use crate::log::LogUnavailable;
-use crate::log::{FrameKind, LogError};
 use crate::slots::slot::TransactionSlot;
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
+use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, RowId, TableId};
+use mote_log::LogUnavailable;
+use mote_log::{FrameKind, LogError};
 
 /// What the reply that ends a transaction depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

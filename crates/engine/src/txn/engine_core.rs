@@ -17,7 +17,6 @@ use super::transaction::Work;
 use crate::lock::manager::LockManager;
 use crate::lock::room::RoomQueue;
 use crate::lock::{DeadlockReport, LockTag, Ticket, Wake};
-use crate::log::{FrameKind, Log, LogError, LogWriter, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::memory::stripe::{self, Padded};
 use crate::objects::Objects;
@@ -25,10 +24,11 @@ use crate::sequence::{Sequence, SequenceError, SequenceLog};
 use crate::slots::TransactionId;
 use crate::slots::horizon::ViewCache;
 use crate::slots::slot::SlotTable;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Mutex, RwLock};
 use crate::table::prune::Collector;
 use crate::table::{IndexDefinition, KeyProgram, ObjectKey, SequenceId, Table, TableDefinition};
+use mote_common::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use mote_common::sync::{Mutex, RwLock};
+use mote_log::{FrameKind, Log, LogError, LogWriter, SequenceState};
 
 /// Redo memory a pooled buffer keeps.
 const REDO_KEEP_BYTES: usize = 64 << 10;

@@ -1,9 +1,9 @@
 //! Outcomes of the engine's calls. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
 
 use crate::lock::{DeadlockReport, MayWait, Ticket};
-use crate::log::LogUnavailable;
 use crate::table::RowTooLarge;
 use mote_common::{IndexId, RowId, SqlError};
+use mote_log::LogUnavailable;
 
 /// Why a write or a lock did not happen. The transaction may go on (the SQL layer decides).
 #[derive(Clone, PartialEq, Debug)]

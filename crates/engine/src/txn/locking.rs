@@ -10,10 +10,10 @@ use crate::lock::row::RowLockWord;
 use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockMode, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
 };
-use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::version::{KEY_CHANGED, KEY_LOCK, MOVED, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
+use mote_common::sync::atomic::Ordering;
 use mote_common::{Lsn, RowId, TableId};
 use std::ptr::NonNull;
 

@@ -10,15 +10,15 @@ use super::prepared::{InsertedRows, PreparedWrite, writes_to};
 use super::transaction::{Isolation, Transaction};
 use super::undo::{Write, WriteKind};
 use super::{BeginError, WriteError};
-use crate::critical::AbortOnPanic;
 use crate::epoch;
-use crate::log::Operation;
 use crate::recovery::ApplyError;
 use crate::table::segment::Slot;
 use crate::table::version::{KEY_CHANGED, KEY_LOCK, NewVersion, QUEUED, Stamp, Version};
 use crate::table::visibility::{Standing, standing};
 use crate::table::{RowView, Table};
+use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, RowId, TableId};
+use mote_log::Operation;
 use std::sync::Arc;
 
 impl EngineCore {

@@ -8,11 +8,11 @@ use super::engine_core::NoRoom;
 use super::error::WriteError;
 use super::transaction::Transaction;
 use crate::lock::Ticket;
-use crate::log::LogUnavailable;
 use crate::memory::Charge;
-use crate::sync::atomic::Ordering;
 use crate::table::ROW_BYTES_MAX;
 use crate::table::version::allocation_bytes;
+use mote_common::sync::atomic::Ordering;
+use mote_log::LogUnavailable;
 use std::cell::Cell;
 
 /// Redo below this is surely not due for a fragment.

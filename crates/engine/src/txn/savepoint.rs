@@ -2,8 +2,8 @@
 
 use super::transaction::Transaction;
 use super::undo::ROLLING_BACK;
-use crate::critical::AbortOnPanic;
-use crate::log::Mark;
+use mote_common::critical::AbortOnPanic;
+use mote_log::Mark;
 
 /// Names a savepoint within its transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -14,14 +14,14 @@ use super::undo::{DdlAction, Write};
 use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{RowLockStrength, TableLockMode, Ticket, Wake};
-use crate::log::{RedoBuffer, SetAside};
 use crate::slots::TransactionId;
 use crate::slots::slot::{SNAPSHOTS, TransactionSlot};
-use crate::sync::atomic::{Ordering, fence};
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{self, Eye};
 use crate::table::{ColumnSet, Table};
+use mote_common::sync::atomic::{Ordering, fence};
 use mote_common::{CommandId, IndexId, Lsn, RowId, TableId};
+use mote_log::{RedoBuffer, SetAside};
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ impl Transaction {
         options: BeginOptions,
         mut work: Work,
     ) -> Transaction {
-        crate::sync::thread_local! {
+        mote_common::sync::thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
         let reads = std::mem::take(&mut work.reads);

@@ -7,11 +7,11 @@
 use super::transaction::Transaction;
 use crate::epoch::{self, Guard};
 use crate::lock::row::RowLockWord;
-use crate::sync::atomic::Ordering;
 use crate::table::prune::remove_dead_entries;
 use crate::table::store::retire;
 use crate::table::version::{KEY_CHANGED, Stamp, Version};
 use crate::table::{Layout, Table, TableIndex};
+use mote_common::sync::atomic::Ordering;
 use mote_common::{IndexId, RowId, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;

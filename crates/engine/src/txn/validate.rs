@@ -30,12 +30,12 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::epoch;
 use crate::index::{Cursor, Direction, KeyRange};
-use crate::log::{Log, LowerFrames};
 use crate::table::store::row_of_ordinal;
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing_as_of};
 use crate::table::{ColumnSet, Table, TableIndex};
 use mote_common::{Lsn, RowId};
+use mote_log::{Log, LowerFrames};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -307,9 +307,9 @@ fn await_filled(log: &Log, lsn: Lsn) {
     while log.filled() < lsn {
         spins += 1;
         if spins < SPINS {
-            crate::sync::hint::spin_loop()
+            mote_common::sync::hint::spin_loop()
         } else {
-            crate::sync::thread::yield_now()
+            mote_common::sync::thread::yield_now()
         }
     }
 }

@@ -21,7 +21,6 @@ use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
 use crate::memory::Charge;
 use crate::slots::TransactionId;
 use crate::slots::slot::TransactionState;
-use crate::sync::atomic::Ordering;
 use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
 use crate::table::segment::{Latched, Slot};
 use crate::table::store::retire;
@@ -30,6 +29,7 @@ use crate::table::version::{
 };
 use crate::table::visibility::{Standing, standing};
 use crate::table::{KeyOutcome, RowView, Table, TableIndex};
+use mote_common::sync::atomic::Ordering;
 use mote_common::{IndexId, Lsn, RowId};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
@@ -568,7 +568,7 @@ impl Transaction {
             Acquired::Deadlock(report) => Some(WriteError::Deadlock(self.engine.labelled(report))),
             Acquired::WouldBlock(_) => Some(WriteError::WouldBlock),
             Acquired::Granted(_) | Acquired::HolderGone => {
-                crate::sync::hint::spin_loop();
+                mote_common::sync::hint::spin_loop();
                 None
             }
         }

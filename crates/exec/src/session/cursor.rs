@@ -8,10 +8,10 @@ use mote_grammar::ast::{ClosePortal, DeclareCursor, Fetch, ParsedStatement};
 use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 
 use super::Session;
-use crate::portal::{Cursor, Portal, PortalState, cursor, modifies};
-use crate::routine::fetch_from;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
+use mote_commands::portal::{Cursor, Portal, PortalState, cursor, modifies};
+use mote_commands::routine::fetch_from;
 use mote_executor::context::UtilityParameters;
 use mote_executor::memory;
 

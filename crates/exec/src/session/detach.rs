@@ -11,10 +11,10 @@ use mote_engine::{Access, TransactionId};
 use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 
 use super::Session;
-use crate::command::attach_partition::{begin_detach, finish_detach};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::read_only_error;
+use mote_commands::command::attach_partition::{begin_detach, finish_detach};
 use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 impl Session {

@@ -18,7 +18,7 @@ use mote_planner::plan::{PlanBody, explained_column};
 use mote_types::Datum;
 
 use super::Session;
-use crate::portal::{Collect, Portal, run_started};
+use mote_commands::portal::{Collect, Portal, run_started};
 
 impl Session {
     pub(crate) fn explain(

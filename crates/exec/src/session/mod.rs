@@ -37,9 +37,6 @@ use mote_grammar::ast::Statement;
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
-pub use crate::portal::{Portal, PortalState};
-use crate::routine::{Above, Holdings};
-use crate::{command, plpgsql, routine};
 use block::{BlockState, TransactionBlock};
 use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
@@ -48,6 +45,9 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
+pub use mote_commands::portal::{Portal, PortalState};
+use mote_commands::routine::{Above, Holdings};
+use mote_commands::{command, routine};
 use mote_executor::context::in_use::InUse;
 use mote_executor::context::large_objects::LargeObjectDescriptors;
 use mote_executor::context::notifications::SessionNotifications;
@@ -62,7 +62,7 @@ pub const NAMED_OBJECTS_MAX: usize = 65_536;
 /// What bodies of routines find above themselves.
 static ABOVE_ROUTINES: Above = Above {
     command: command::of,
-    languages: &[&routine::Sql, &plpgsql::PlPgSql],
+    languages: &[&routine::Sql, &mote_plpgsql::PlPgSql],
 };
 
 /// A statement about to be bound, with the plan that its parameters are read for.

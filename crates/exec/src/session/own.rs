@@ -14,7 +14,7 @@ use mote_grammar::ast::{
 use mote_planner::plan::OutputColumn;
 
 use super::Session;
-use crate::utility::OwnSession;
+use mote_commands::utility::OwnSession;
 
 impl OwnSession for Session {
     fn state(&self) -> &SessionState {

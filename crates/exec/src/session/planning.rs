@@ -10,7 +10,7 @@ use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{OutputColumn, Plan, PlanBody};
 
 use super::Session;
-use crate::command;
+use mote_commands::command;
 
 impl Session {
     /// Parses and plans one statement, or finds it in the worker's cache.

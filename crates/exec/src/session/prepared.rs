@@ -218,8 +218,8 @@ fn prepare_error(error: PrepareError, gid: &str) -> SqlError {
 
 #[cfg(test)]
 mod tests {
-    use crate::command::test_support::session;
     use crate::embedded::LocalSession;
+    use crate::tests::support::session;
     use mote_executor::index_keys::EVALUATION;
 
     fn fails(session: &mut LocalSession, statement: &str) -> (String, String) {

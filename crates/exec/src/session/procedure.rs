@@ -10,11 +10,11 @@ use mote_engine::Access;
 
 use super::Session;
 use super::block::BlockState;
-use crate::routine::Holdings;
-use crate::utility::{BodyContext, Command, TransactionOwner};
 use mote_catalog::host::Host;
 use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
+use mote_commands::routine::Holdings;
+use mote_commands::utility::{BodyContext, Command, TransactionOwner};
 use mote_executor::context::StatementContext;
 
 /// A session with its host while it runs CALL or DO outside a transaction block.

@@ -12,12 +12,12 @@ use mote_types::Datum;
 
 use super::block::BlockState;
 use super::{ExecuteEnd, Session};
-use crate::command;
-use crate::portal::{Portal, PortalState, modifies, query_tag, run_started};
-use crate::utility::{Issued, SessionContext};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
+use mote_commands::command;
+use mote_commands::portal::{Portal, PortalState, modifies, query_tag, run_started};
+use mote_commands::utility::{Issued, SessionContext};
 use mote_executor::context::UtilityParameters;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
 use mote_executor::plans::Prepared;

@@ -10,9 +10,9 @@ use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
 use super::Session;
-use crate::portal::{Collect, Portal, query_tag};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
+use mote_commands::portal::{Collect, Portal, query_tag};
 use mote_executor::plans::planning::discard_cached_plans;
 use mote_executor::plans::{CachedPlan, Prepared};
 

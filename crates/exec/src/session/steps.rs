@@ -10,8 +10,8 @@ use mote_common::SqlResult;
 use mote_engine::Access;
 
 use super::Session;
-use crate::utility::Steps;
 use mote_catalog::host::Host;
+use mote_commands::utility::Steps;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 impl Session {

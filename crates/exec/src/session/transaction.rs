@@ -10,12 +10,12 @@ use mote_grammar::ast::{IsolationLevel, Statement, TransactionModes, Transaction
 use super::Session;
 use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
-use crate::command;
 use mote_catalog::catalog_store::NotPublished;
 use mote_catalog::host::{Host, snapshot_too_old};
 use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_commands::command;
 use mote_executor::context::{FUEL_SLICE, StatementContext, retry, wait_for, wait_for_engine};
 use mote_executor::node::modify::after;
 
@@ -689,7 +689,7 @@ fn tells_of_data(error: &SqlError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::command::test_support::session;
+    use crate::tests::support::session;
 
     #[test]
     fn set_outside_a_block_survives_a_later_failure() {

@@ -4,8 +4,8 @@ use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_common::error::state;
 use mote_engine::Isolation;
 
-use crate::command::test_support::session;
 use crate::embedded::LocalSession;
+use crate::tests::support::session;
 
 #[test]
 fn a_released_savepoint_s_changes_outlive_a_later_one() {

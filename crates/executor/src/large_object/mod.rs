@@ -8,7 +8,7 @@
 //! Promises: an object is rows of tables of the engine, so that transactions, savepoints, the log, checkpoints, backups and
 //! followers treat it as they treat rows. Who writes to an object keeps it from being deleted until his transaction ends:
 //! no page outlives its object.
-//! Leaves out: commands about large objects (`exec::command::large_object`).
+//! Leaves out: commands about large objects (`mote_commands::command::large_object`).
 
 pub mod object;
 pub mod pages;

@@ -7,7 +7,7 @@
 //! business: it is cut out here by its delimiters, as PostgreSQL does.
 //!
 //! Promises: any text gives a tree or an error with PostgreSQL's words and the place in the body; the tree is at most
-//! `DEPTH_MAX` deep. Leaves out: names, types and conditions, which `exec` gives a meaning.
+//! `DEPTH_MAX` deep. Leaves out: names, types and conditions, which `mote_plpgsql` gives a meaning.
 
 mod parser;
 mod scanner;

@@ -16,10 +16,10 @@ pub enum Ran {
 pub struct Fiber(Coroutine<(), Suspend, Box<Connection>, DefaultStack>);
 
 // SAFETY: corosensei asks that everything on a suspended stack may go to another thread. A stack is suspended in
-// `suspension::suspend` alone, below `Connection::serve`, so what lies on it are frames of `server` and `exec`:
+// `suspension::suspend` alone, below `Connection::serve`, so what lies on it are frames of `server`, of `exec` and of what `exec` uses:
 //  - `Connection`, and with it the session, is `Send` (`assert_send` below); what else the frames own or borrow was made
 //    by this fiber and goes along with it, so that `Cell`s and `&`-references among them stay with one thread at a time.
-//    Nobody shares an `Rc`: neither crate has one.
+//    Nobody shares an `Rc`: no such crate has one.
 //  - What belongs to a thread is an epoch guard (asserted there), a lock's guard (no lock is held across a
 //    suspension: rule 2 of ARCHITECTURE.md), and the addresses of thread-local values (`mote_common::per_thread`).
 // The thread that resumes next received the fiber through a lock or an atomic with Acquire: it sees what the former did.

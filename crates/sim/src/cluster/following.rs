@@ -3,10 +3,10 @@
 use std::io;
 
 use mote_common::Lsn;
-use mote_engine::log::cut_log;
-use mote_engine::log::intake::{Intake, IntakeError};
-use mote_engine::log::scan::scan_log;
-use mote_engine::log::{LogConfig, TermMark};
+use mote_log::cut_log;
+use mote_log::intake::{Intake, IntakeError};
+use mote_log::scan::scan_log;
+use mote_log::{LogConfig, TermMark};
 use mote_replication::NodeId;
 use mote_replication::history::History;
 use mote_replication::member::Act;
@@ -269,7 +269,7 @@ impl Following {
     }
 }
 
-pub(super) fn scan(life: &Life) -> Result<mote_engine::log::scan::LogScan, Trouble> {
+pub(super) fn scan(life: &Life) -> Result<mote_log::scan::LogScan, Trouble> {
     life.env.disk.create_dir_all("log")?;
     // A log that is refused has lost what somebody vouched for.
     scan_log(&*life.env.disk, SYSTEM_ID, SEGMENT_BYTES, Lsn(SEGMENT_BYTES))

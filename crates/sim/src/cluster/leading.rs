@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use mote_common::Lsn;
 use mote_common::env::sim::SimDisk;
-use mote_engine::log::range::LogRanges;
-use mote_engine::log::scan::LogScan;
-use mote_engine::log::{FlushOutcome, FrameKind, Log, LogPosition, LogTap};
+use mote_log::range::LogRanges;
+use mote_log::scan::LogScan;
+use mote_log::{FlushOutcome, FrameKind, Log, LogPosition, LogTap};
 use mote_replication::NodeId;
 use mote_replication::gate::{Gate, LEVELS, Level, Levels};
 use mote_replication::history::History;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mote_common::Lsn;
 use mote_common::env::Disk;
 use mote_common::env::sim::SimDisk;
-use mote_engine::log::range::LogRanges;
+use mote_log::range::LogRanges;
 use mote_replication::NodeId;
 
 use super::{SEGMENT_BYTES, SYSTEM_ID};

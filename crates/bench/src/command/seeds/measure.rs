@@ -13,7 +13,6 @@ use super::super::systems::{Present, Systems};
 use super::super::tpcc::summarize;
 use super::pairs;
 use super::plan::{Plan, SHARDS};
-use crate::driver::Admin;
 use crate::measure::statistics::balanced_orders;
 use crate::measure::{RunOutcome, readback};
 use crate::report::section::Proof;
@@ -23,6 +22,7 @@ use crate::workload::closed_loop::LoopPlan;
 use crate::workload::ingest;
 use crate::workload::tpcc::mix::{MixMode, WRITING};
 use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
+use mote_driver::Admin;
 
 /// Below the directory of the report.
 const SHARDS_DATA: &str = "mote-shards-data";

@@ -244,7 +244,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::driver::Wait;
+    use mote_driver::Wait;
 
     fn event(second: f64, what: &'static str, harm: bool) -> Event {
         Event {

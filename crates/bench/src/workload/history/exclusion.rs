@@ -4,7 +4,7 @@
 //! is judged as if the level were SERIALIZABLE. A server that hands locks over before others can see their holder's commit
 //! loses updates here.
 
-use crate::driver::{Admin, DriverResult};
+use mote_driver::{Admin, DriverResult};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]

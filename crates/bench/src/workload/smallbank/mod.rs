@@ -18,9 +18,9 @@ use super::condition::{self, Condition, ConditionVerdict};
 use super::contract::{Client, Done, Effect, Exchange, Workload};
 use super::loader::Data;
 use super::statements::statements;
-use crate::driver::Format::Binary as B;
-use crate::driver::Param::{Int, Long, Text};
-use crate::driver::{Admin, DriverError, DriverResult, StatementId, StatementSet};
+use mote_driver::Format::Binary as B;
+use mote_driver::Param::{Int, Long, Text};
+use mote_driver::{Admin, DriverError, DriverResult, StatementId, StatementSet};
 
 statements! {
     BEGIN() -> [] "BEGIN";

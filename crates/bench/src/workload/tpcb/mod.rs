@@ -14,9 +14,9 @@ use super::condition::{self, Condition, ConditionVerdict};
 use super::contract::{Client, Done, Effect, Exchange, Workload};
 use super::loader::Data;
 use super::statements::statements;
-use crate::driver::Format::Binary as B;
-use crate::driver::Param::{Int, Long};
-use crate::driver::{Admin, DriverResult, StatementSet};
+use mote_driver::Format::Binary as B;
+use mote_driver::Param::{Int, Long};
+use mote_driver::{Admin, DriverResult, StatementSet};
 
 pub const TELLERS_PER_BRANCH: i32 = 10;
 /// Of 100 deposits, those to an account of the teller's own branch.

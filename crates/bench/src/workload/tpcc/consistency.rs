@@ -4,9 +4,9 @@
 //! under the same key and sums other than zero are counted: one pass over each table, and a row that is missing on
 //! either side is found. No correlated subqueries, so the cost is linear in the database.
 
-use crate::driver::Admin;
 pub use crate::workload::condition::ConditionVerdict;
 use crate::workload::condition::{Condition, check};
+use mote_driver::Admin;
 
 /// The query of condition 10, for sums that are added up over several servers, and with its count around it.
 macro_rules! balances {

@@ -21,13 +21,13 @@ use super::shards::{Counts, Shard, conditions};
 use super::terminal::Shared;
 use super::terminals::{Crew, TERMINALS_PER_WAREHOUSE};
 use super::transactions::{Execution, procedures};
-use crate::driver::{Admin, DriverError, System, Target};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::faults::{Faults, Recoveries};
 use crate::measure::readback;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Timeline};
 use crate::workload::loader::LoadMode;
+use mote_driver::{Admin, DriverError, System, Target};
 
 /// Everything that an experiment found out.
 pub struct Experiment {

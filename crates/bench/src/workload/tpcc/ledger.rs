@@ -18,7 +18,7 @@ use std::sync::Mutex;
 
 use serde::Serialize;
 
-use crate::driver::{Admin, DriverError, DriverResult};
+use mote_driver::{Admin, DriverError, DriverResult};
 
 const FORMAT: &str = "mote-ledger 1";
 

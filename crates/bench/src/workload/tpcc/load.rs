@@ -7,8 +7,8 @@ use super::random::NurandConstants;
 use super::rows::{Table, row_source};
 use super::schema;
 use super::shards::{Shard, decisions};
-use crate::driver::{Admin, DriverResult, Target};
 use crate::workload::loader::{self, Data, Phase, RowSource};
+use mote_driver::{Admin, DriverResult, Target};
 
 pub struct LoadPlan<'a> {
     pub target: &'a Target,

@@ -1,8 +1,8 @@
 //! The SQL of the five transactions: the statements that BenchmarkSQL's generic application sends, over its schema,
 //! with the parameter types and result formats its JDBC driver uses once a statement is prepared on the server.
 
-use crate::driver::{Format, Param};
 use crate::workload::statements::statements;
+use mote_driver::{Format, Param};
 
 use Format::{Binary as B, Text as T};
 use Param::{Float, Int, Text, Timestamp};

@@ -32,9 +32,9 @@ use super::condition::{self, ConditionVerdict};
 use super::contract::{Client, Done, Effect, Exchange, Workload};
 use super::loader::Data;
 use super::statements::statements;
-use crate::driver::Format::Text as T;
-use crate::driver::Param::{Int, Text};
-use crate::driver::{Admin, DriverResult, StatementId, StatementSet};
+use mote_driver::Format::Text as T;
+use mote_driver::Param::{Int, Text};
+use mote_driver::{Admin, DriverResult, StatementId, StatementSet};
 
 /// Longest scan, in records.
 const SCAN_MAX: i64 = 100;

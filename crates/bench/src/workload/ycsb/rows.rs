@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use super::draw::scramble;
-use crate::driver::{Admin, DriverResult};
 use crate::workload::loader::{Data, Phase, RowSource, counted};
+use mote_driver::{Admin, DriverResult};
 
 pub const FIELDS: usize = 10;
 /// Record and version in hexadecimal with a point after each, and the field's digit.

@@ -43,8 +43,8 @@ pub use cursor::Cursor;
 
 use crate::index::IndexError;
 use crate::memory::MemoryAccount;
-use crate::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arena::Arena;
+use mote_common::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use node::{NODE_BYTES, NodeId};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl StripedCount {
     /// Relaxed: a statistic, nothing is ordered by it.
     fn add(&self, change: i64) {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        crate::sync::thread_local! {
+        mote_common::sync::thread_local! {
             static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
         }
         let stripe = STRIPE.with(|stripe| {

@@ -42,8 +42,8 @@
 
 use super::latch::Latched;
 use super::search::Key;
-use crate::sync::atomic::{AtomicU64, Ordering, fence};
-use crate::sync::{hint, thread};
+use mote_common::sync::atomic::{AtomicU64, Ordering, fence};
+use mote_common::sync::{hint, thread};
 use std::cmp::Ordering as Order;
 
 /// Size of a node.

@@ -7,12 +7,12 @@
 use super::state::State;
 use super::{Dormant, held_locks};
 use crate::lock::manager::Owner;
-use crate::log::{FrameKind, LogError, RedoBuffer};
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing};
 use crate::txn::engine_core::EngineCore;
 use crate::txn::undo::WriteKind;
 use mote_common::Lsn;
+use mote_log::{FrameKind, LogError, RedoBuffer};
 
 /// Redo up to this size is written again: in one go it takes a worker that decides at the same time some ten
 /// milliseconds. A larger transaction keeps the log until it is decided.

@@ -1,10 +1,10 @@
 //! Prepared transactions of another node, as its log tells of them.
 
 use super::{Entry, PreparedWrite, Undecided};
-use crate::critical::AbortOnPanic;
 use crate::recovery::{ApplyError, PreparedTransaction};
 use crate::txn::commit::ENDING;
 use crate::txn::engine_core::EngineCore;
+use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, TableId};
 use std::sync::Arc;
 

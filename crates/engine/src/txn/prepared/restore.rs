@@ -9,7 +9,6 @@ use super::objects::InsertedRows;
 use super::state::State;
 use super::{Entry, PreparedInfo, insert};
 use crate::lock::{AdvisoryScope, WaitPolicy};
-use crate::log::{Operation, patch};
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, PreparedTransaction};
 use crate::table::store::ordinal_of_row;
@@ -20,6 +19,7 @@ use crate::txn::transaction::{Isolation, Transaction};
 use crate::txn::undo::WriteKind;
 use crate::txn::{RowVersion, WriteError};
 use mote_common::{Lsn, RowId, TableId};
+use mote_log::{Operation, patch};
 use std::sync::Arc;
 
 impl EngineCore {

@@ -4,9 +4,9 @@
 //! The bytes: docs/formats/log.md. Decoding takes untrusted bytes and never panics.
 
 use crate::lock::{AdvisoryKey, AdvisoryMode, RowLockStrength, TableLockMode};
-use crate::log::varint::{self, Cursor};
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use mote_common::{RowId, TableId};
+use mote_log::varint::{self, Cursor};
 
 const VERSION: u8 = 1;
 const TWO_PARTS: u8 = 1;

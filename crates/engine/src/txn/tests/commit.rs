@@ -1,8 +1,8 @@
 //! What a commit does to others while it is under way, and when it fails.
 
 use super::*;
-use crate::log::SetAside;
-use crate::log::record::FRAGMENT_BYTES;
+use mote_log::SetAside;
+use mote_log::record::FRAGMENT_BYTES;
 use std::process::Command;
 
 /// Set for the copy of the test that dies.

@@ -5,12 +5,12 @@ use super::prepared::{finish, mortal};
 use super::*;
 use crate::check::check_indexes;
 use crate::follow::{Followed, FollowedCatalog, Published, Replay};
-use crate::log::cut_log;
-use crate::log::intake::Intake;
-use crate::log::range::LogRanges;
-use crate::log::scan::LogScan;
 use mote_common::Lsn;
 use mote_common::prng::Prng;
+use mote_log::cut_log;
+use mote_log::intake::Intake;
+use mote_log::range::LogRanges;
+use mote_log::scan::LogScan;
 
 /// These databases have no SQL catalog.
 pub(super) struct NoCatalog;
@@ -248,7 +248,7 @@ fn nothing_above_what_is_stable_is_shown_and_a_restart_goes_on_there() {
     let segment_bytes = f.engine.log().segment_bytes();
     let (world, _) = env(&follower.disk, 1);
     cut_log(&*world.disk, system_id, segment_bytes, cut).expect("the disk works");
-    let scan = crate::log::scan::scan_log(&*world.disk, system_id, segment_bytes, Lsn(segment_bytes));
+    let scan = mote_log::scan::scan_log(&*world.disk, system_id, segment_bytes, Lsn(segment_bytes));
     follower.intake = open_intake(&follower.disk, &follower.engine, &scan.expect("sound"));
     follower.replay.files_changed();
     follower.follow(&f, flushed(&f));
@@ -354,6 +354,6 @@ fn objects_come_and_go_and_ids_are_not_given_out_here() {
     let writer = here.begin();
     here.add(&writer, 900, 1).expect("nothing is logged yet");
     let refused = writer.commit().expect_err("the log is another's");
-    let following = crate::log::LogUnavailable::Following;
+    let following = mote_log::LogUnavailable::Following;
     assert!(matches!(refused, CommitError::LogUnavailable { reason, .. } if reason == following));
 }

@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::lock::{AdvisoryKey, AdvisoryMode, AdvisoryScope, RowLockStrength, TableLockMode, WaitPolicy};
-use crate::log::LogUnavailable;
 use crate::table::RowWriter;
 use crate::table::{SequenceDefinition, SequenceId};
 use mote_common::Lsn;
 use mote_common::env::sim::FaultPlan;
+use mote_log::LogUnavailable;
 
 /// A row whose lock protects others, and a row that locks protect.
 const GUARD: i32 = 1;

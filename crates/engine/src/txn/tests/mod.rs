@@ -47,14 +47,14 @@ use crate::engine::{Engine, EngineConfig};
 use crate::index::KeyRange;
 use crate::index::{Direction, IndexMethod};
 use crate::lock::{Ticket, Wake};
-use crate::log::LogConfig;
-use crate::sync::{Condvar, Mutex};
 use crate::table::{
     ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeySource,
     KeyValue, RowView, RowWriter, StorageClass, Table, TableDefinition, TableIndex,
 };
 use mote_common::env::sim::{SimDisk, env};
+use mote_common::sync::{Condvar, Mutex};
 use mote_common::{IndexId, RowId, SqlError};
+use mote_log::LogConfig;
 use std::sync::Arc;
 
 /// The one definition that tests have: half of `value`, of the rows where `value` is even.

@@ -6,8 +6,8 @@ use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
 };
 use crate::slots::slot::SnapshotEntry;
-use crate::sync::model::{explore, in_one_step, spawn};
 use mote_common::Lsn;
+use mote_common::sync::model::{explore, in_one_step, spawn};
 // The tests' own: no steps.
 use parking_lot::Mutex as Record;
 
@@ -241,7 +241,7 @@ fn locks_exclude_each_other_and_wake_everybody() {
                         );
                     }
                     inside.lock().push((number, mode));
-                    crate::sync::thread::yield_now();
+                    mote_common::sync::thread::yield_now();
                     inside.lock().retain(|(owner, _)| *owner != number);
                     transaction.commit().expect("nothing to log");
                 }
@@ -281,7 +281,7 @@ fn row_locks_are_handed_over_one_by_one() {
                     );
                 }
                 inside.lock().push((session, strength));
-                crate::sync::thread::yield_now();
+                mote_common::sync::thread::yield_now();
                 inside.lock().retain(|(owner, _)| *owner != session);
                 transaction.commit().expect("nothing to log");
             })

@@ -3,8 +3,8 @@
 use super::following::{Follower, NoCatalog, check, flushed, following};
 use super::prepared::{crash, crash_with, finish, mortal};
 use super::*;
-use crate::log::Agreed;
 use mote_common::prng::Prng;
+use mote_log::Agreed;
 use std::collections::BTreeMap;
 
 /// The primary is gone: the follower leads.

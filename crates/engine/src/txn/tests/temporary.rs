@@ -1,7 +1,7 @@
 //! Temporary tables: transactions as everywhere, and nothing on disk.
 
 use super::*;
-use crate::log::Operation;
+use mote_log::Operation;
 
 fn make(f: &Fixture) -> Arc<Table> {
     let transaction = f.begin();
@@ -56,14 +56,14 @@ fn rows_are_committed_and_rolled_back_and_no_operation_is_logged() {
     transaction.rollback_to(savepoint);
     transaction.commit().expect("logged");
     assert_eq!(rows(&f, &table), 1);
-    let mut redo = crate::log::RedoBuffer::new();
+    let mut redo = mote_log::RedoBuffer::new();
     redo.note_unlogged();
     let payload = redo
         .commit_payload()
         .expect("few rollbacks")
         .expect("a frame")
         .to_vec();
-    let (_, operations) = crate::log::record::CommitHeader::decode(&payload).expect("well formed");
+    let (_, operations) = mote_log::record::CommitHeader::decode(&payload).expect("well formed");
     assert!(operations.is_empty() && Operation::decode(operations).is_none());
 }
 

@@ -17,7 +17,7 @@ use mote_common::prng::Prng;
 use serde::Serialize;
 
 use super::Isolation;
-use crate::driver::{Admin, DriverError, DriverResult, Target};
+use mote_driver::{Admin, DriverError, DriverResult, Target};
 use steps::{
     Customer, commit, committed_new_order, delivery, last_order, new_order, number, oldest_new_order,
     order_status, payment, payment_rows,

@@ -1,6 +1,6 @@
 //! The transactions of the tests, each as the clause words it and left open before its COMMIT, and what they look at.
 
-use crate::driver::{Admin, DriverError, DriverResult};
+use mote_driver::{Admin, DriverError, DriverResult};
 
 /// Of a new order.
 const LINES: i32 = 5;

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 
 use super::super::consistency::{BALANCES, CONDITIONS};
 use super::super::schema::CUSTOMERS;
-use crate::driver::wire::Row;
-use crate::driver::{Admin, DriverError, DriverResult};
 use crate::workload::condition::{ConditionVerdict, check, judge};
+use mote_driver::wire::Row;
+use mote_driver::{Admin, DriverError, DriverResult};
 
 /// The condition whose sums cross servers.
 const BALANCE: u32 = 10;

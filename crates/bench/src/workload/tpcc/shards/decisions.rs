@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use crate::driver::{Admin, DriverError, DriverResult, Reply, Session, Wait, wire};
+use mote_driver::{Admin, DriverError, DriverResult, Reply, Session, Wait, wire};
 
 pub const TABLE: &str = "bench_decision";
 

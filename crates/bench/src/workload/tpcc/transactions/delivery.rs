@@ -2,10 +2,10 @@
 //! round trips. As BenchmarkSQL does, the search fetches all undelivered orders of the district, not just one.
 
 use super::{Client, Outcome, Stamp};
-use crate::driver::error::ServerError;
-use crate::driver::{DriverError, DriverResult};
 use crate::workload::tpcc::input::DeliveryInput;
 use crate::workload::tpcc::statements as st;
+use mote_driver::error::ServerError;
+use mote_driver::{DriverError, DriverResult};
 
 const DISTRICTS: i32 = 10;
 

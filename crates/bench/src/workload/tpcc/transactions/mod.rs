@@ -22,8 +22,8 @@ use serde::Serialize;
 use super::input::CustomerKey;
 use super::shards::branches::Branches;
 use super::statements as st;
-use crate::driver::statement::BindWriter;
-use crate::driver::{DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
+use mote_driver::statement::BindWriter;
+use mote_driver::{DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
 
 /// How the terminals' transactions reach the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]

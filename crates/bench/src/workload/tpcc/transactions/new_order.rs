@@ -2,10 +2,10 @@
 //! for that item's stock, its update and its line, and ends with ROLLBACK.
 
 use super::{Client, Outcome, Stamp};
-use crate::driver::wire::Row;
-use crate::driver::{DriverError, DriverResult};
 use crate::workload::tpcc::input::{LINES_MAX, NewOrderInput};
 use crate::workload::tpcc::statements as st;
+use mote_driver::wire::Row;
+use mote_driver::{DriverError, DriverResult};
 
 /// What the ledger needs to know of an order, filled as the transaction proceeds so that it is known even when the
 /// connection is lost.

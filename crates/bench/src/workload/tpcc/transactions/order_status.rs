@@ -1,9 +1,9 @@
 //! Order-Status (clause 2.6): reads only; 4 round trips by number, 5 by name.
 
 use super::{Client, Outcome};
-use crate::driver::DriverResult;
 use crate::workload::tpcc::input::{CustomerKey, OrderStatusInput};
 use crate::workload::tpcc::statements as st;
+use mote_driver::DriverResult;
 
 pub fn execute(client: &mut Client<'_, '_>, input: &OrderStatusInput) -> DriverResult<Outcome> {
     let (w, d) = (input.warehouse, input.district);

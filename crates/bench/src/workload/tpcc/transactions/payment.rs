@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::{Client, Outcome, Stamp};
-use crate::driver::DriverResult;
 use crate::workload::tpcc::input::PaymentInput;
 use crate::workload::tpcc::statements as st;
+use mote_driver::DriverResult;
 
 /// C_DATA is varchar(500).
 const CUSTOMER_DATA_MAX: usize = 500;

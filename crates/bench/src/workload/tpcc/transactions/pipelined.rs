@@ -9,12 +9,12 @@ use super::delivery::Delivered;
 use super::new_order::{self, ItemFacts, OrderProgress, PricedLines};
 use super::payment::{prepend_payment, queue_customer_update};
 use super::{Client, Outcome, Stamp, middle};
-use crate::driver::Answers;
-use crate::driver::{DriverError, DriverResult, Reply};
 use crate::workload::tpcc::input::{
     CustomerKey, DeliveryInput, Input, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput,
 };
 use crate::workload::tpcc::statements as st;
+use mote_driver::Answers;
+use mote_driver::{DriverError, DriverResult, Reply};
 
 pub fn execute(
     client: &mut Client<'_, '_>,

@@ -8,13 +8,13 @@ use std::fmt::Write;
 use super::delivery::Delivered;
 use super::new_order::OrderProgress;
 use super::{Client, Outcome};
-use crate::driver::Format::{Binary as B, Text as T};
-use crate::driver::Param::{Float, Int, Text};
-use crate::driver::{Admin, DriverError, DriverResult};
 use crate::workload::statements::statements;
 use crate::workload::tpcc::input::{
     CustomerKey, DeliveryInput, Input, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput,
 };
+use mote_driver::Format::{Binary as B, Text as T};
+use mote_driver::Param::{Float, Int, Text};
+use mote_driver::{Admin, DriverError, DriverResult};
 
 // BEGIN, COMMIT and ROLLBACK stand where the interactive set has them: a terminal rolls back with either.
 statements! {

@@ -1,9 +1,9 @@
 //! Stock-Level (clause 2.8): one counting statement over the last twenty orders; 2 round trips.
 
 use super::{Client, Outcome};
-use crate::driver::DriverResult;
 use crate::workload::tpcc::input::StockLevelInput;
 use crate::workload::tpcc::statements as st;
+use mote_driver::DriverResult;
 
 pub fn execute(client: &mut Client<'_, '_>, input: &StockLevelInput) -> DriverResult<Outcome> {
     let (w, d) = (input.warehouse, input.district);

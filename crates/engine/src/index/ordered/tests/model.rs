@@ -4,7 +4,7 @@
 use super::{add, collect, empty};
 use crate::index::ordered::OrderedIndex;
 use crate::index::{Direction, KeyRange, RowId};
-use crate::sync::model::{explore, in_one_step, spawn};
+use mote_common::sync::model::{explore, in_one_step, spawn};
 use std::sync::Arc;
 
 /// Long keys make small leaves: a split is one insert away, and a scan has few steps. Heads and prefixes differ.

@@ -1,0 +1,467 @@
+//! SQL statements inside of a running statement: what bodies of routines are made of.
+//!
+//! A language keeps a [`Statement`] as long as its compiled body; the plan inside follows the catalog, the user and the
+//! settings. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
+//! volatile routine begins one of its own, any other sees what the caller sees.
+//!
+//! Leaves out: transaction control (`utility::BodyContext`) and statements that act on the session itself (0A000 by name).
+
+use crate::routine::Holdings;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::Access;
+use mote_grammar::ast;
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
+use mote_sql::ParameterNames;
+use mote_sql::access::Command;
+use mote_sql::builtin::function::Volatility;
+use mote_types::Datum;
+use parking_lot::Mutex;
+
+use super::{command_of, explain, keep_row};
+use crate::portal::cursor::loop_writes;
+use crate::portal::{Cursor, Portal, modifies, query_tag};
+use crate::utility::{Command as Utility, Issued};
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error::read_only_error;
+use mote_executor::context::StatementContext;
+use mote_executor::memory::Kept;
+use mote_executor::plans::locking::lock_relations;
+use mote_executor::plans::planning::parse_text;
+use mote_executor::plans::{CachedPlan, CountedRun, Prepared};
+use mote_executor::query::Execution;
+use mote_executor::runtime::Emit;
+
+/// A statement of a body, planned when it is first run.
+pub struct Statement {
+    pub text: Arc<str>,
+    pub parsed: Arc<ParsedStatement>,
+    pub(super) names: Arc<dyn ParameterNames>,
+    prepared: Mutex<Option<Arc<Prepared>>>,
+}
+
+/// How a statement ended.
+#[derive(Debug)]
+pub struct Done {
+    pub tag: CommandTag,
+    /// Rows emitted by this call of a query, or written by a statement that writes.
+    pub rows: u64,
+    /// False where `max_rows` stopped it.
+    pub finished: bool,
+}
+
+/// A query under way: what FOR loops and cursors of a language pull from.
+pub struct Running {
+    plan: Arc<CachedPlan>,
+    execution: Option<Box<Execution>>,
+    /// What is left of the rows, once its transaction has ended.
+    held: Option<VecDeque<Vec<Datum>>>,
+    /// What the held rows take.
+    kept: Kept,
+    counted: Option<Box<Counted>>,
+}
+
+/// A run that pg_stat_statements is going to show.
+struct Counted {
+    run: CountedRun,
+    prepared: Arc<Prepared>,
+    /// In its own fetches: what happens between them is not its.
+    spent_ns: u64,
+    rows: u64,
+}
+
+impl Counted {
+    fn begin(statement: &Statement, context: &StatementContext<'_>) -> Option<Counted> {
+        let run = context.session.begin_counting(false)?;
+        let prepared = statement.known()?;
+        Some(Counted {
+            run,
+            prepared,
+            spent_ns: 0,
+            rows: 0,
+        })
+    }
+
+    fn end(&self, context: &mut StatementContext<'_>) {
+        let statistics = context.database.statement_statistics();
+        let (session, host) = (&*context.session, &mut *context.host);
+        session.count_run(
+            &self.run,
+            self.spent_ns,
+            self.rows,
+            &self.prepared,
+            statistics,
+            host,
+        );
+    }
+}
+
+/// Parses a text of any number of statements.
+pub fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Vec<ParsedStatement>> {
+    parse_text(text, context.host)
+}
+
+impl Statement {
+    pub fn new(text: Arc<str>, parsed: ParsedStatement, names: Arc<dyn ParameterNames>) -> Statement {
+        Statement {
+            text,
+            parsed: Arc::new(parsed),
+            names,
+            prepared: Mutex::new(None),
+        }
+    }
+
+    /// The statement's plan of now. Its `plan.output` tells the columns, its `plan.parameters` how many values a run
+    /// wants.
+    pub fn plan(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
+        let prepared = self.prepared(context)?;
+        context.session.validate(&prepared, context.host)
+    }
+
+    /// What the last plan was made from: for a caller who keeps both, and asks by itself whether they still hold
+    /// (`SessionState::is_up_to_date`).
+    pub fn known(&self) -> Option<Arc<Prepared>> {
+        self.prepared.lock().clone()
+    }
+
+    fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
+        let known = self.prepared.lock().clone();
+        if let Some(prepared) = known
+            && prepared.user == context.session.identity().user_oid
+            && prepared.plan_key == context.session.settings.plan_key()
+        {
+            return Ok(prepared);
+        }
+        let prepared = context.session.plan_nested(
+            self.text.clone(),
+            self.parsed.clone(),
+            self.names.clone(),
+            context.host,
+        )?;
+        *self.prepared.lock() = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Takes the plan's locks; the plan is current when they are held.
+    pub(super) fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
+        let prepared = self.prepared(context)?;
+        let mut plan = context.session.validate(&prepared, context.host)?;
+        lock_relations(&prepared, &mut plan, None, context)?;
+        if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
+            *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
+        }
+        Ok(plan)
+    }
+}
+
+/// Runs a statement to its end, or until `max_rows` rows were emitted (0: all). `volatile` is the routine's: anything
+/// else may neither write nor see more than its caller.
+pub fn run(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    max_rows: u64,
+    context: &mut StatementContext<'_>,
+    emit: &mut Emit<'_>,
+) -> SqlResult<Done> {
+    let plan = statement.locked(context)?;
+    if let PlanBody::Utility(utility) = &plan.plan.body
+        && !plan.plan.returns_rows
+    {
+        let counted = Counted::begin(statement, context).filter(|_| context.session.counts_utility(utility));
+        let tag = run_utility(utility, &statement.text, volatile, context)?;
+        if let Some(mut counted) = counted {
+            counted.spent_ns = context.session.counted_ns(&counted.run);
+            counted.rows = tag.rows();
+            counted.end(context);
+        }
+        return Ok(Done {
+            tag,
+            rows: 0,
+            finished: true,
+        });
+    }
+    let mut running = start(plan, statement, parameters, volatile, context)?;
+    let done = running.fetch(max_rows, context, emit)?;
+    running.close(context);
+    Ok(done)
+}
+
+/// Starts a query whose rows are pulled piecemeal. It keeps the snapshot it began with.
+pub fn open(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Running> {
+    let plan = statement.locked(context)?;
+    start(plan, statement, parameters, volatile, context)
+}
+
+/// Starts a query as a cursor of the session: what OPEN of a language makes.
+pub fn open_portal(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    scroll: Option<bool>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Portal> {
+    let plan = statement.locked(context)?;
+    let prepared = statement.prepared(context)?;
+    let PlanBody::Query(query) = &plan.plan.body else {
+        return Err(SqlError::unsupported("a cursor over this statement"));
+    };
+    let cursor = Cursor::new(scroll, false, false, query);
+    let running = start(plan, statement, parameters, volatile, context)?;
+    let mut portal = Portal::new(
+        prepared,
+        running.plan,
+        Vec::new(),
+        context.session.savepoint_depth,
+    );
+    // Values as they are: text is the client's wish.
+    portal.result_formats = vec![1];
+    portal.execution = running.execution;
+    portal.cursor = Some(Box::new(cursor));
+    portal.made_us = context.session.statement_start_us;
+    Ok(portal)
+}
+
+fn start(
+    plan: Arc<CachedPlan>,
+    statement: &Statement,
+    mut parameters: Vec<Datum>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Running> {
+    if let PlanBody::Utility(utility) = &plan.plan.body {
+        let rows = utility_rows(utility, statement, parameters, volatile, context)?;
+        return Ok(Running {
+            plan,
+            execution: None,
+            held: Some(rows),
+            kept: Kept::default(),
+            counted: None,
+        });
+    }
+    let query = plan.query()?;
+    let writes_permanent = context.session.note_temporary(&plan.plan);
+    check_may_run(
+        query,
+        volatile,
+        writes_permanent && context.transaction.is_read_only(),
+    )?;
+    // Names that the statement does not use leave gaps behind the last one that it does.
+    if parameters.len() < plan.plan.parameters.len() {
+        parameters.resize(plan.plan.parameters.len(), Datum::Null);
+    }
+    if volatile {
+        let access = if query.writes { Access::Write } else { Access::Read };
+        context.transaction.begin_statement(access);
+    }
+    let mut execution = Holdings::of(context.calls).execution_for(&plan)?;
+    execution.start(&mut parameters, context)?;
+    Ok(Running {
+        plan,
+        execution: Some(execution),
+        held: None,
+        kept: Kept::default(),
+        counted: Counted::begin(statement, context).map(Box::new),
+    })
+}
+
+impl Running {
+    /// Whether the query has the table or index open between two fetches.
+    pub fn has_open(&self, object: Oid) -> bool {
+        self.held.is_none() && self.plan.stays_open_with(object)
+    }
+
+    pub fn output(&self) -> &[OutputColumn] {
+        &self.plan.plan.output
+    }
+
+    /// Goes on until `max_rows` more rows were emitted (0: to the end).
+    pub fn fetch(
+        &mut self,
+        max_rows: u64,
+        context: &mut StatementContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<Done> {
+        if let Some(held) = &mut self.held {
+            let wanted = if max_rows == 0 { u64::MAX } else { max_rows };
+            let mut rows = 0;
+            while rows < wanted
+                && let Some(row) = held.pop_front()
+            {
+                emit(context, &row)?;
+                rows += 1;
+            }
+            let finished = held.is_empty();
+            return Ok(Done {
+                tag: self.tag(rows, context),
+                rows,
+                finished,
+            });
+        }
+        let execution = self
+            .execution
+            .as_mut()
+            .ok_or_else(|| SqlError::internal("a closed query was fetched from"))?;
+        let begun_ns = self
+            .counted
+            .as_ref()
+            .map(|_| context.session.clock.monotonic_ns());
+        let outcome = execution.run(context, max_rows, emit)?;
+        if let (Some(counted), Some(begun_ns)) = (&mut self.counted, begun_ns) {
+            counted.spent_ns += context.session.clock.monotonic_ns().saturating_sub(begun_ns);
+            counted.rows += outcome.rows;
+        }
+        Ok(Done {
+            tag: self.tag(outcome.rows, context),
+            rows: outcome.rows,
+            finished: outcome.finished,
+        })
+    }
+
+    fn tag(&self, rows: u64, context: &StatementContext<'_>) -> CommandTag {
+        match &self.plan.plan.body {
+            PlanBody::Query(query) => query_tag(query.command, rows),
+            PlanBody::Utility(utility) => CommandTag::Word(command_of(utility, context).name()),
+        }
+    }
+
+    /// Runs the query to its end and keeps the rows, within work_mem: its transaction is about to end.
+    pub fn hold(&mut self, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        if self.held.is_some() {
+            return Ok(());
+        }
+        if modifies(self.plan.query()?) {
+            return Err(loop_writes());
+        }
+        let mut kept = Kept::default();
+        let mut held = VecDeque::new();
+        self.fetch(0, context, &mut |context, row| {
+            keep_row(&mut kept, row, context)?;
+            held.push_back(row.to_vec());
+            Ok(())
+        })?;
+        self.held = Some(held);
+        self.kept = kept;
+        // With it goes the snapshot.
+        if let Some(mut execution) = self.execution.take() {
+            execution.reset();
+        }
+        Ok(())
+    }
+
+    /// Keeps the operators for the next run of the same statement.
+    pub fn close(mut self, context: &mut StatementContext<'_>) {
+        if let Some(counted) = &self.counted {
+            counted.end(context);
+        }
+        if let Some(execution) = self.execution.take() {
+            Holdings::of(context.calls).keep(execution);
+        }
+    }
+}
+
+pub(super) fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
+    let word = match query.command {
+        Command::Select => "SELECT",
+        Command::Insert => "INSERT",
+        Command::Update => "UPDATE",
+        Command::Delete => "DELETE",
+        Command::Merge => "MERGE",
+    };
+    let writes = query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies);
+    if !volatile && (writes || query.writes) {
+        let word = if query.command == Command::Select && !writes {
+            "SELECT FOR UPDATE"
+        } else {
+            word
+        };
+        return Err(not_volatile(word));
+    }
+    if read_only && (writes || query.writes) {
+        let locks = query.command == Command::Select && !writes;
+        return Err(read_only_error(if locks { "SELECT FOR UPDATE" } else { word }));
+    }
+    Ok(())
+}
+
+/// What a routine that is not volatile may run is told by the kind of the statement.
+pub fn check_allowed(
+    statement: &ast::Statement,
+    volatility: Volatility,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    match statement {
+        _ if volatility == Volatility::Volatile => Ok(()),
+        ast::Statement::Query(_) => Ok(()),
+        other => Err(not_volatile(command_of(other, context).name())),
+    }
+}
+
+#[cold]
+fn not_volatile(word: &str) -> SqlError {
+    SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        format!("{word} is not allowed in a non-volatile function"),
+    )
+}
+
+fn run_utility(
+    statement: &ast::Statement,
+    text: &Arc<str>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let command = command_of(statement, context);
+    if !volatile {
+        return Err(not_volatile(command.name()));
+    }
+    if command.needs_session() {
+        return Err(refused_in_function(command));
+    }
+    if context.transaction.is_read_only() && !command.is_read_only() {
+        return Err(read_only_error(command.name()));
+    }
+    if command.takes_snapshot() {
+        context.transaction.begin_statement(Access::Write);
+    }
+    // In a function no command can be the only one of its transaction.
+    let issued = Issued { text, in_block: true };
+    let outer_text = std::mem::replace(&mut context.session.statement_text, text.clone());
+    let result = command.run(issued, context);
+    context.session.statement_text = outer_text;
+    result
+}
+
+/// The rows of a utility statement that yields some.
+fn utility_rows(
+    utility: &ast::Statement,
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<VecDeque<Vec<Datum>>> {
+    let command = command_of(utility, context);
+    if !volatile {
+        return Err(not_volatile(command.name()));
+    }
+    match utility {
+        ast::Statement::Explain(explain) => {
+            let rows = explain::rows(explain, statement, parameters, context)?;
+            Ok(rows.into_iter().map(|row| vec![row]).collect())
+        }
+        _ => Err(refused_in_function(command)),
+    }
+}
+
+fn refused_in_function(command: &dyn Utility) -> SqlError {
+    SqlError::unsupported(format_args!("{} in a function", command.name()))
+}

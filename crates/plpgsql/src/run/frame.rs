@@ -1,0 +1,571 @@
+//! One run of a body: its variables, and how expressions read and statements change them.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult, SqlState};
+use mote_engine::Snapshot;
+use mote_types::{
+    Array, ColumnType, Datum, Record, RowType, cast, format::output_to_string, input_text, oid,
+};
+use parking_lot::Mutex;
+
+use super::loops;
+use crate::code::expression::{Expression, Form, Planned};
+use crate::code::names::{Names, field_of, no_field};
+use crate::code::*;
+use mote_commands::routine::nested;
+use mote_executor::context::StatementContext;
+use mote_executor::plans::Prepared;
+use mote_executor::runtime::{Runtime, Values};
+use mote_executor::{expr, value};
+
+pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
+
+/// The plan of a simple expression that this run evaluated last. Whether it still holds is seen without a lock or a shared
+/// counter: a loop evaluates the same few expressions millions of times.
+struct KeptPlan {
+    planned: Arc<Planned>,
+    prepared: Arc<Prepared>,
+}
+
+/// The state of a run.
+pub struct Frame<'c> {
+    pub code: &'c Code,
+    /// The variables are the parameters of all expressions.
+    pub values: Values,
+    pub types: Vec<ColumnType>,
+    /// What expressions see that are evaluated here: the caller's; taken anew after the end of a transaction.
+    pub snapshot: Option<Snapshot>,
+    pub volatile: bool,
+    pub row_count: u64,
+    /// Errors whose handlers are running, innermost last.
+    pub errors: Vec<SqlError>,
+    /// The statement at work, for the context of errors.
+    pub at: Option<&'c Statement>,
+    /// What is done besides statements, and the line of the variable that it is done for.
+    pub phase: &'static str,
+    pub line: Option<u32>,
+    /// How many rows a loop takes from its query at first: one where it may see what a later turn does.
+    pub rows_at_a_time: u64,
+    /// The error on its way tells of this function already.
+    pub raised_again: bool,
+    pub result: super::returning::Collected,
+    /// The columns of the result where the caller knows them.
+    pub columns: Option<Arc<RowType>>,
+    /// By the numbers of the expressions; empty until the first one is evaluated.
+    kept: Vec<Option<KeptPlan>>,
+}
+
+impl<'c> Frame<'c> {
+    pub fn new(code: &'c Code, volatile: bool) -> Frame<'c> {
+        let values = Values {
+            parameters: vec![Datum::Null; code.variables.len()],
+            ..Values::default()
+        };
+        Frame {
+            code,
+            values,
+            types: code.variables.iter().map(initial_type).collect(),
+            snapshot: None,
+            volatile,
+            row_count: 0,
+            errors: Vec::new(),
+            at: None,
+            phase: "",
+            line: None,
+            rows_at_a_time: loops::ROWS_AT_FIRST,
+            raised_again: false,
+            result: Default::default(),
+            columns: None,
+            kept: Vec::new(),
+        }
+    }
+
+    pub fn value(&self, id: VariableId) -> &Datum {
+        &self.values.parameters[id as usize]
+    }
+
+    pub fn set(&mut self, id: VariableId, value: Datum) {
+        self.values.parameters[id as usize] = value;
+    }
+
+    pub fn set_found(&mut self, found: bool) {
+        self.set(self.code.found, Datum::Bool(found));
+    }
+
+    pub fn variable(&self, id: VariableId) -> &'c Variable {
+        &self.code.variables[id as usize]
+    }
+
+    /// The structure of a row variable as it is now.
+    pub fn row_of(&self, id: VariableId) -> Option<Arc<RowType>> {
+        match (self.value(id), &self.variable(id).kind) {
+            (Datum::Record(record), _) => Some(record.ty.clone()),
+            (_, VariableKind::Record(row)) => row.clone(),
+            _ => None,
+        }
+    }
+
+    /// A line of the context of errors.
+    pub fn place(&self) -> String {
+        let signature = &self.code.signature;
+        if self.phase.is_empty() {
+            return match self.at {
+                Some(at) => format!("PL/pgSQL function {signature} line {} at {}", at.line, at.name()),
+                None => format!("PL/pgSQL function {signature}"),
+            };
+        }
+        match self.line.or(self.at.map(|at| at.line)) {
+            Some(line) => format!("PL/pgSQL function {signature} line {line} {}", self.phase),
+            None => format!("PL/pgSQL function {signature} {}", self.phase),
+        }
+    }
+
+    // Expressions
+
+    /// The plan of an expression for the variables as they are.
+    pub fn planned(
+        &mut self,
+        expression: &Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Arc<Planned>> {
+        if let Some(planned) = expression.known_plan()
+            && self.holds(&planned)
+        {
+            let plan = planned
+                .statement
+                .plan(context)
+                .map_err(|error| expression.failed(error))?;
+            if Arc::ptr_eq(&plan, &planned.plan) {
+                return Ok(planned);
+            }
+        }
+        let names = self.names(expression);
+        expression
+            .plan(names, context)
+            .map_err(|error| expression.failed(error))
+    }
+
+    fn holds(&self, planned: &Planned) -> bool {
+        planned.assumed.iter().all(|(id, ty, row)| {
+            self.types[*id as usize] == *ty
+                && match (row, self.row_of(*id)) {
+                    (None, None) => true,
+                    (Some(a), Some(b)) => Arc::ptr_eq(a, &b) || (a.types == b.types && a.names == b.names),
+                    _ => false,
+                }
+        })
+    }
+
+    pub fn names(&self, expression: &Expression) -> Names {
+        let variables = 0..self.code.variables.len() as VariableId;
+        Names {
+            arena: self.code.arena.clone(),
+            scope: expression.scope,
+            types: self.types.clone(),
+            variables: self.code.variables.clone(),
+            rows: variables.map(|id| self.row_of(id)).collect(),
+            numbered: self.code.arguments.clone(),
+            conflict: self.code.conflict,
+            used: Mutex::default(),
+        }
+    }
+
+    /// The values of the variables that a statement reads, by their numbers.
+    pub fn parameters(&self, planned: &Planned) -> Vec<Datum> {
+        let mut parameters = vec![Datum::Null; self.values.parameters.len()];
+        for &id in &planned.used {
+            parameters[id as usize] = self.value(id).clone();
+        }
+        parameters
+    }
+
+    /// The value of an expression, with its type.
+    pub fn evaluate(
+        &mut self,
+        expression: &Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<(Datum, ColumnType)> {
+        if let Some(Some(kept)) = self.kept.get(expression.number)
+            && context.session.is_up_to_date(&kept.prepared, &kept.planned.plan)
+            && self.holds(&kept.planned)
+            && let Form::Simple(compiled, ty) = &kept.planned.form
+        {
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
+            return match compiled.evaluate(&[], &mut runtime) {
+                Ok(value) => Ok((value, *ty)),
+                Err(error) => Err(simple_failed(expression, &kept.planned, error)),
+            };
+        }
+        let planned = self.planned(expression, context)?;
+        if let Form::Simple(compiled, ty) = &planned.form {
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
+            let result = compiled.evaluate(&[], &mut runtime);
+            let value = result.map_err(|error| simple_failed(expression, &planned, error))?;
+            let ty = *ty;
+            self.keep_plan(expression, planned);
+            return Ok((value, ty));
+        }
+        let columns = planned.plan.plan.output.len();
+        if columns != 1 {
+            return Err(expression.wrong_width(columns));
+        }
+        let ty = planned.plan.plan.output[0].ty;
+        let mut found: Option<Datum> = None;
+        let mut count = 0;
+        nested::run(
+            &planned.statement,
+            self.parameters(&planned),
+            self.volatile,
+            2,
+            context,
+            &mut |_, row| {
+                count += 1;
+                found.get_or_insert_with(|| row[0].clone());
+                Ok(())
+            },
+        )
+        .map_err(|error| match planned.form {
+            Form::Calls => error,
+            _ => expression.failed(error),
+        })?;
+        if count > 1 {
+            let error = SqlError::new(state::CARDINALITY_VIOLATION, "query returned more than one row");
+            return Err(error.context(format!("query: {}", expression.text())));
+        }
+        Ok((found.unwrap_or_default(), ty))
+    }
+
+    /// Keeps the plan of a simple expression for its next evaluation.
+    fn keep_plan(&mut self, expression: &Expression, planned: Arc<Planned>) {
+        if let Some(prepared) = planned.statement.known() {
+            self.kept.resize_with(self.code.expressions, || None);
+            self.kept[expression.number] = Some(KeptPlan { planned, prepared });
+        }
+    }
+
+    pub fn evaluate_as(
+        &mut self,
+        expression: &Expression,
+        ty: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let (value, from) = self.evaluate(expression, context)?;
+        self.coerce(value, from, ty, context)
+    }
+
+    /// A condition; None is unknown.
+    pub fn truth(
+        &mut self,
+        expression: &Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Option<bool>> {
+        Ok(self.evaluate_as(expression, ColumnType::BOOL, context)?.as_bool())
+    }
+
+    /// The text of a value, as RAISE and EXECUTE show it.
+    pub fn text_of(&self, value: &Datum, ty: ColumnType, context: &StatementContext<'_>) -> String {
+        output_to_string(value, ty, &context.session.settings.effective.format)
+    }
+
+    /// A value as one of another type: by the cast of an assignment, else by its text.
+    #[inline]
+    pub fn coerce(
+        &mut self,
+        value: Datum,
+        from: ColumnType,
+        to: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let same = from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod);
+        if same || value.is_null() || to.oid == oid::UNKNOWN {
+            return Ok(value);
+        }
+        self.convert(value, from, to, context)
+    }
+
+    fn convert(
+        &mut self,
+        value: Datum,
+        from: ColumnType,
+        to: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let castable =
+            cast::can_cast(from.oid, to.oid).is_some_and(|needs| needs <= cast::CastContext::Assignment);
+        if castable && from.oid != oid::UNKNOWN && from.oid != oid::RECORD {
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
+            return value::convert(&mut runtime, &value, from, to, false);
+        }
+        let text = self.text_of(&value, from, context);
+        input_text(to, &text, &context.session.settings.effective.format)
+    }
+
+    // Assignment
+
+    pub fn assign_variable(
+        &mut self,
+        id: VariableId,
+        value: Datum,
+        ty: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        let variable = self.variable(id);
+        let value = match &variable.kind {
+            VariableKind::Scalar(to) if to.oid == oid::UNKNOWN => {
+                self.types[id as usize] = ty;
+                value
+            }
+            VariableKind::Scalar(to) => self.coerce(value, ty, *to, context)?,
+            VariableKind::Record(row) => self.as_row(value, ty, row.as_ref(), context)?,
+        };
+        if variable.not_null && value.is_null() {
+            let message = format!(
+                "null value cannot be assigned to variable \"{}\" declared NOT NULL",
+                variable.name
+            );
+            return Err(SqlError::new(NULL_NOT_ALLOWED, message));
+        }
+        self.set(id, value);
+        Ok(())
+    }
+
+    /// A value for a row variable.
+    pub fn as_row(
+        &mut self,
+        value: Datum,
+        ty: ColumnType,
+        row: Option<&Arc<RowType>>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        match (value, row) {
+            (Datum::Null, _) => Ok(Datum::Null),
+            (Datum::Record(record), None) => Ok(Datum::Record(record)),
+            (Datum::Record(record), Some(row)) => {
+                let Record { ty, fields } = *record;
+                self.row_as(fields, &ty, row, context)
+            }
+            (value, Some(row))
+                if row.of != mote_common::Oid::INVALID
+                    && matches!(ty.oid, oid::UNKNOWN | oid::TEXT)
+                    && value.as_str().is_some() =>
+            {
+                let text = value.as_str().unwrap_or_default();
+                input_text(row.ty(), text, &context.session.settings.effective.format)
+            }
+            _ => Err(no_row()),
+        }
+    }
+
+    /// Fields converted to those of another structure, by position; what is missing is null.
+    pub fn row_as(
+        &mut self,
+        fields: Vec<Datum>,
+        from: &Arc<RowType>,
+        to: &Arc<RowType>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        if Arc::ptr_eq(from, to) {
+            return Ok(record(fields, to));
+        }
+        let mut converted = Vec::with_capacity(to.types.len());
+        let mut fields = fields.into_iter().zip(&from.types);
+        for ty in &to.types {
+            converted.push(match fields.next() {
+                Some((value, from)) => self.coerce(value, *from, *ty, context)?,
+                None => Datum::Null,
+            });
+        }
+        Ok(record(converted, to))
+    }
+
+    pub fn assign(
+        &mut self,
+        target: &Target,
+        value: Datum,
+        ty: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        let id = target.variable;
+        if target.steps.is_empty() {
+            return self.assign_variable(id, value, ty, context);
+        }
+        let container = std::mem::take(&mut self.values.parameters[id as usize]);
+        // What the subscripts read is still there.
+        let changed = match self.variable(id).kind {
+            VariableKind::Scalar(to) => {
+                self.set(id, container.clone());
+                self.store_element(container, to, &target.steps, (value, ty), context)
+            }
+            VariableKind::Record(ref row) => {
+                self.set(id, container.clone());
+                let row = match (&container, row) {
+                    (Datum::Record(record), _) => Some(record.ty.clone()),
+                    (_, row) => row.clone(),
+                };
+                self.store_field(id, container, row, &target.steps, (value, ty), context)
+            }
+        };
+        self.set(id, changed?);
+        Ok(())
+    }
+
+    fn store_field(
+        &mut self,
+        id: VariableId,
+        container: Datum,
+        row: Option<Arc<RowType>>,
+        steps: &[Step],
+        value: (Datum, ColumnType),
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let name = &self.variable(id).name;
+        let Some(row) = row else {
+            let message = format!("record \"{name}\" is not assigned yet");
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .detail("The tuple structure of a not-yet-assigned record is indeterminate."));
+        };
+        let [Step::Field(field), rest @ ..] = steps else {
+            return Err(SqlError::unsupported("a subscript of a row"));
+        };
+        let position = field_of(&row, field).ok_or_else(|| no_field(name, field))?;
+        let mut fields = match container {
+            Datum::Record(record) => record.fields,
+            _ => vec![Datum::Null; row.types.len()],
+        };
+        let to = row.types[position];
+        fields[position] = match rest {
+            [] => self.coerce(value.0, value.1, to, context)?,
+            rest => {
+                let inner = std::mem::take(&mut fields[position]);
+                self.store_element(inner, to, rest, value, context)?
+            }
+        };
+        Ok(record(fields, &row))
+    }
+
+    /// An array with a part replaced.
+    fn store_element(
+        &mut self,
+        container: Datum,
+        ty: ColumnType,
+        steps: &[Step],
+        value: (Datum, ColumnType),
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let ([Step::Subscripts(subscripts)], Some(element)) = (steps, ty.element()) else {
+            return Err(SqlError::new(
+                state::DATATYPE_MISMATCH,
+                format!(
+                    "cannot subscript type {} because it does not support subscripting",
+                    ty.name()
+                ),
+            ));
+        };
+        let is_slice = subscripts
+            .iter()
+            .any(|subscript| matches!(subscript, Subscript::Slice(..)));
+        let mut places = Vec::with_capacity(subscripts.len());
+        for subscript in subscripts {
+            places.push(match subscript {
+                Subscript::Element(place) => expr::Place::Element(self.subscript(place, context)?),
+                Subscript::Slice(low, high) => {
+                    let mut bound = |bound: &Option<Expression>| match bound {
+                        Some(bound) => self.subscript(bound, context).map(Some),
+                        None => Ok(None),
+                    };
+                    expr::Place::Slice(bound(low)?, bound(high)?)
+                }
+            });
+        }
+        let array = match container {
+            Datum::Array(array) => *array,
+            _ => Array::from_elements(element.oid, Vec::new()),
+        };
+        let to = if is_slice { ty } else { element };
+        let value = self.coerce(value.0, value.1, to, context)?;
+        expr::assign_places(array, &places, value).map(|array| Datum::Array(Box::new(array)))
+    }
+
+    fn subscript(&mut self, place: &Expression, context: &mut StatementContext<'_>) -> SqlResult<i32> {
+        match self.evaluate_as(place, ColumnType::INT4, context)? {
+            Datum::Int4(place) => Ok(place),
+            _ => Err(SqlError::new(
+                NULL_NOT_ALLOWED,
+                "array subscript in assignment must not be null",
+            )),
+        }
+    }
+
+    /// A row into variables: None is a row of nulls.
+    pub fn assign_row(
+        &mut self,
+        targets: &[Target],
+        row: Option<Vec<Datum>>,
+        ty: &Arc<RowType>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        if let [target] = targets
+            && target.steps.is_empty()
+            && let VariableKind::Record(fixed) = &self.variable(target.variable).kind
+        {
+            let fields = row.unwrap_or_else(|| vec![Datum::Null; ty.types.len()]);
+            let value = match fixed {
+                Some(fixed) => self.row_as(fields, ty, fixed, context)?,
+                None => record(fields, ty),
+            };
+            self.set(target.variable, value);
+            return Ok(());
+        }
+        let mut values = row.unwrap_or_default().into_iter().zip(&ty.types);
+        for target in targets {
+            let (value, ty) = values
+                .next()
+                .map_or((Datum::Null, ColumnType::UNKNOWN), |(value, ty)| (value, *ty));
+            self.assign(target, value, ty, context)?;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub fn no_row() -> SqlError {
+    SqlError::new(
+        state::DATATYPE_MISMATCH,
+        "cannot assign non-composite value to a record variable",
+    )
+}
+
+/// PostgreSQL meets errors of constants while it plans, and then tells the text.
+#[cold]
+fn simple_failed(expression: &Expression, planned: &Planned, error: SqlError) -> SqlError {
+    match planned.used.is_empty() {
+        true => expression.failed(error),
+        false => error,
+    }
+}
+
+/// What a CASE compares has no type before its first value.
+fn initial_type(variable: &Variable) -> ColumnType {
+    match variable.kind.ty() {
+        ColumnType::UNKNOWN => ColumnType::TEXT,
+        ty => ty,
+    }
+}
+
+pub fn record(fields: Vec<Datum>, ty: &Arc<RowType>) -> Datum {
+    Datum::Record(Box::new(Record {
+        ty: ty.clone(),
+        fields,
+    }))
+}
