@@ -220,6 +220,9 @@ impl Connection {
     /// Gives the thread away until something happens.
     fn pause(&mut self, yielder: &Yielder<(), Suspend>, deadline_ns: Option<u64>) {
         self.wire.flush();
+        if self.wire.broken {
+            return;
+        }
         let gate = self.wire.pending_gate();
         suspend(
             yielder,

@@ -80,6 +80,10 @@ impl WireHost<'_> {
     /// Sends what may be sent, then gives the thread away until something happens.
     fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
         self.wire.flush();
+        // Who waits for the client alone would not hear of it.
+        if self.wire.broken {
+            return;
+        }
         self.rest(reason, deadline_ns, Awaited::NOTHING);
     }
 
@@ -89,6 +93,10 @@ impl WireHost<'_> {
     fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>, until: Awaited) {
         if self.wire.due {
             self.wire.flush();
+            // Without a lease for too long: what ends the session is found here, and announced by nobody.
+            if self.wire.signals.terminated() {
+                return;
+            }
         }
         // What is not due is not sent when its horizon comes: no reason to run again.
         self.wire.settle_gate();

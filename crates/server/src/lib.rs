@@ -10,7 +10,7 @@
 //!     `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
 //!  5. `host`: what the SQL session asks of its connection.
 //!  6. `replication`: the primary's and the follower's side of a log on several servers.
-//!     `etcd`: where the nodes of a cluster have recorded who leads.
+//!     `etcd`: where the nodes of a cluster have recorded who leads; `lease`: until when a node may answer its clients.
 //!  7. `auth`: passwords and peers; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
 //! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
@@ -26,6 +26,7 @@ pub mod etcd;
 mod half_open;
 mod host;
 mod interruption;
+pub mod lease;
 mod net;
 mod pgwire;
 mod registry;

@@ -13,9 +13,10 @@ use parking_lot::RwLock;
 use crate::analyzer::Analyzer;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
+use crate::lease::{Lease, LeaseListener};
 use crate::net::acceptor::Acceptor;
 use crate::net::crew::Crew;
-use crate::net::inbox::{HorizonWaker, Inbox, Message};
+use crate::net::inbox::{HorizonWaker, Inbox, LeaseWaker, Message};
 use crate::net::long::LongStatements;
 use crate::net::worker::Worker;
 use crate::registry::Registry;
@@ -38,6 +39,8 @@ pub struct Server {
     listeners: Arc<Vec<Listener>>,
     /// Tells the workers how far the log is.
     waker: Option<Arc<dyn HorizonListener>>,
+    /// Tells them that they may answer again, or no more.
+    lease_waker: Option<Arc<dyn LeaseListener>>,
     hub: Option<HubThread>,
     analyzer: Option<Analyzer>,
     /// Removed when nobody listens any more.
@@ -51,6 +54,16 @@ impl Server {
         database: Arc<Database>,
         config: ServerConfig,
         door: Starting,
+    ) -> Result<Server, StartError> {
+        Server::start_under(database, config, door, Arc::new(Lease::unbounded()))
+    }
+
+    /// The same, of a node that answers its clients only as long as `lease` lets it.
+    pub fn start_under(
+        database: Arc<Database>,
+        config: ServerConfig,
+        door: Starting,
+        lease: Arc<Lease>,
     ) -> Result<Server, StartError> {
         let door = door.finish();
         database.hba().replace(door.rules).map_err(StartError::Rules)?;
@@ -82,6 +95,7 @@ impl Server {
                 capacity.half_open_max,
                 capacity.half_open_per_address_max(),
             )),
+            lease,
             tls: RwLock::new(door.tls.map(Arc::new)),
             clock,
             secret,
@@ -100,6 +114,7 @@ impl Server {
             acceptor: None,
             listeners: door.listeners.clone(),
             waker: None,
+            lease_waker: None,
             hub,
             analyzer: None,
             socket_file: door.socket_file,
@@ -111,6 +126,11 @@ impl Server {
         });
         shared.engine().on_horizon(waker.clone());
         server.waker = Some(waker);
+        let lease_waker: Arc<dyn LeaseListener> = Arc::new(LeaseWaker {
+            workers: server.inboxes.clone(),
+        });
+        shared.lease.listen(lease_waker.clone());
+        server.lease_waker = Some(lease_waker);
         server.crew.start(workers).map_err(StartError::Thread)?;
         server.analyzer = Some(Analyzer::start(&shared.database).map_err(StartError::Thread)?);
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
@@ -160,6 +180,9 @@ impl Server {
         self.crew.join();
         drop(self.analyzer.take());
         drop(self.hub.take());
+        if let Some(waker) = self.lease_waker.take() {
+            self.shared.lease.forget(&waker);
+        }
         if let Some(waker) = self.waker.take() {
             self.shared.engine().forget_listener(&waker);
         }

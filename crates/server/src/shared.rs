@@ -11,6 +11,7 @@ use parking_lot::RwLock;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
+use crate::lease::Lease;
 use crate::registry::Registry;
 use crate::replication::hub::Hub;
 use crate::replication::synchronous;
@@ -22,6 +23,8 @@ pub struct Shared {
     pub database: Arc<Database>,
     pub registry: Arc<Registry>,
     pub half_open: Arc<HalfOpen>,
+    /// Until when replies may leave.
+    pub(crate) lease: Arc<Lease>,
     /// Those who follow this node; `None`: it follows itself.
     pub(crate) hub: Option<Arc<Hub>>,
     /// For connections that begin now; None: TLS is not on.

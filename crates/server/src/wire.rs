@@ -5,6 +5,8 @@
 //! that reads slowly costs one `write` for each 192 KiB, not one for each row. Only a single row, notice or message that is
 //! larger than the high water itself makes the buffer larger; the memory goes back once it has been sent.
 //!
+//! Nothing leaves but under the node's lease (`lease`): until it is back, replies are kept, within the same bounds.
+//!
 //! With TLS, a [`Channel`] stands between the buffers and the socket: `sent` counts what it has taken.
 //!
 //! Leaves out: what the bytes mean (`pgwire`), and suspending (`host`, `connection`).
@@ -22,6 +24,7 @@ use mote_types::ColumnType;
 use mote_types::encoding::{Converter, Encoding};
 
 use crate::interruption::Interruption;
+use crate::lease::Verdict;
 use crate::pgwire::frontend::ReadBuffer;
 use crate::pgwire::{backend, recode};
 use crate::shared::Shared;
@@ -49,6 +52,8 @@ pub struct Wire {
     channel: Option<Box<Channel>>,
     /// Nothing follows what stands in `output`.
     ending: bool,
+    /// What is said needs a lease: from the start-up packet on, unless it asks for replication.
+    pub leased: bool,
     pub shared: Arc<Shared>,
     pub waker: Arc<SessionWaker>,
     pub signals: Arc<SessionSignals>,
@@ -96,6 +101,7 @@ impl Wire {
             stream,
             channel: None,
             ending: false,
+            leased: false,
             shared,
             waker,
             signals,
@@ -150,15 +156,19 @@ impl Wire {
         }
     }
 
-    /// Sends what the gate and the socket allow.
+    /// Sends what the gate, the lease and the socket allow.
     pub fn flush(&mut self) {
         self.settle_gate();
+        let says_nothing = self.output.is_empty() && self.channel.is_none();
+        if says_nothing || !self.has_lease() {
+            return;
+        }
         if let Some(mut channel) = self.channel.take() {
             self.flush_encrypted(&mut channel);
             self.channel = Some(channel);
             return;
         }
-        if self.output.is_empty() || !self.gate.is_nothing() {
+        if !self.gate.is_nothing() {
             return;
         }
         while !self.broken && self.sent < self.output.len() {
@@ -170,6 +180,29 @@ impl Wire {
             }
         }
         self.emptied();
+    }
+
+    /// Whether anything may leave now. Asked here, behind whatever the bytes tell: what was true under the lease is a right
+    /// answer however late it comes.
+    #[inline]
+    fn has_lease(&mut self) -> bool {
+        match self.shared.lease.judge(&*self.shared.clock) {
+            Verdict::Leave => true,
+            verdict => self.without_lease(verdict),
+        }
+    }
+
+    #[cold]
+    fn without_lease(&mut self, verdict: Verdict) -> bool {
+        let replicates = !self.leased && !self.shared.lease.is_deposed();
+        if replicates || verdict == Verdict::Leave {
+            return true;
+        }
+        if verdict == Verdict::HangUp {
+            self.broken = true;
+            self.signals.request_termination();
+        }
+        false
     }
 
     fn emptied(&mut self) {

@@ -36,6 +36,8 @@ impl Connection {
             return Ok(false);
         };
         let start = StartUp::read(&packet).map_err(fatal)?;
+        // Followers need no lease: it comes of what they answer.
+        self.wire.leased = !start.replication;
         if self.wire.shared.registry.is_full() {
             return Err(fatal(too_many()));
         }

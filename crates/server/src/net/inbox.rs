@@ -1,4 +1,4 @@
-//! How other threads reach a worker: its inbox, and the news of the log's horizon.
+//! How other threads reach a worker: its inbox, and the news of the log's horizon and of the lease.
 //!
 //! A worker that is about to sleep raises `sleeping`; whoever leaves something for it lowers the flag and, only if it
 //! was up, pays for the system call that wakes it.
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::fiber::Ran;
 use crate::half_open::Pass;
+use crate::lease::LeaseListener;
 use crate::socket::Stream;
 use crate::waker::{Place, Resume};
 
@@ -23,6 +24,8 @@ pub enum Message {
     Resume(Place),
     /// A connection that ran on another thread is suspended or has nothing more to do.
     Back(Place, Ran),
+    /// Run every session that is suspended or keeps replies: it may answer again, or no more.
+    Lease,
     /// Close everything and end.
     Stop,
 }
@@ -131,6 +134,19 @@ impl HorizonListener for HorizonWaker {
             if inbox.gated.load(Ordering::SeqCst) & moved.bits() != 0 || changed {
                 inbox.rouse();
             }
+        }
+    }
+}
+
+/// Called by the thread that renews the lease, when it has come back where somebody waits for it, and when it ends sooner.
+pub struct LeaseWaker {
+    pub workers: Vec<Arc<Inbox>>,
+}
+
+impl LeaseListener for LeaseWaker {
+    fn lease_changed(&self) {
+        for inbox in &self.workers {
+            inbox.send(Message::Lease);
         }
     }
 }

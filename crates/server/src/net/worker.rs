@@ -96,6 +96,8 @@ pub struct Worker {
     /// Used up a slice, a few of them at most.
     background: VecDeque<Place>,
     stop_at_ns: Option<u64>,
+    /// Without a lease for too long, all connections were told to end.
+    hung_up: bool,
     next_generation: u64,
     catalog_generation: u64,
 }
@@ -121,6 +123,7 @@ impl Worker {
             timers: BinaryHeap::new(),
             background: VecDeque::new(),
             stop_at_ns: None,
+            hung_up: false,
             next_generation: 1,
             catalog_generation: 0,
         })
@@ -152,6 +155,7 @@ impl Worker {
                 Stage::Due => {
                     self.release_replies();
                     self.fire_timers();
+                    self.hang_up();
                     self.stage = Stage::Background;
                 }
                 Stage::Background => {
@@ -222,10 +226,11 @@ impl Worker {
         }
         let now = self.shared.now_ns();
         let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
-        let next = match (timer, self.stop_at_ns) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        let hangs_up = match self.hung_up {
+            true => None,
+            false => self.shared.lease.hangs_up_ns(),
         };
+        let next = [timer, self.stop_at_ns, hangs_up].into_iter().flatten().min();
         next.map(|at| Duration::from_nanos(at.saturating_sub(now)))
     }
 
@@ -236,13 +241,33 @@ impl Worker {
             Message::Back(place, ran) => self.ran(place, ran),
             Message::Stop => {
                 self.stop_at_ns = Some(self.shared.now_ns() + STOP_GRACE_NS);
-                let places = self.slots.iter().enumerate().map(|(slot, tenant)| Place {
-                    slot,
-                    generation: tenant.generation,
-                });
-                self.ready.extend(places);
+                self.run_all();
             }
+            Message::Lease => self.run_all(),
         }
+    }
+
+    fn run_all(&mut self) {
+        let places = self.slots.iter().enumerate().map(|(slot, tenant)| Place {
+            slot,
+            generation: tenant.generation,
+        });
+        self.ready.extend(places);
+    }
+
+    /// Ends all sessions once the node has been without a lease for too long, or somebody else leads: their clients shall
+    /// turn elsewhere. None of them is told anything, since nothing leaves any more.
+    fn hang_up(&mut self) {
+        let Some(at_ns) = self.shared.lease.hangs_up_ns() else {
+            self.hung_up = false;
+            return;
+        };
+        let is_over = self.shared.now_ns() >= at_ns;
+        if is_over && !self.hung_up {
+            self.shared.database.sessions().terminate_all();
+            self.run_all();
+        }
+        self.hung_up = is_over;
     }
 
     fn adopt(&mut self, mut stream: Stream, pass: Pass) {
