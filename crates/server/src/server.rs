@@ -195,3 +195,7 @@ impl Drop for Server {
         self.stop();
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;
