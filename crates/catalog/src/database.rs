@@ -355,22 +355,14 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
     let owner = builtin::SUPERUSER.0;
     vec![
         StoredObject::Role(StoredRole {
-            revision: Revision::default(),
-            oid: owner,
-            name: names.superuser.clone(),
             superuser: true,
             can_login: true,
             create_database: true,
             create_role: true,
-            inherit: true,
             replication: true,
             bypass_row_security: true,
-            connection_limit: -1,
             password: names.password.as_deref().map(crate::password::verifier_for),
-            valid_until: None,
-            member_of: Vec::new(),
-            settings: Vec::new(),
-            comment: None,
+            ..StoredRole::new(owner, names.superuser.as_str())
         }),
         StoredObject::Database(StoredDatabase {
             comment: Some("default administrative connection database".into()),

@@ -5,7 +5,6 @@
 
 use mote_common::Oid;
 
-use super::Revision;
 use super::membership::{FIRST_SUPERUSER, StoredMembership};
 use super::stored::StoredRole;
 
@@ -44,22 +43,8 @@ pub fn is_predefined(role: Oid) -> bool {
 /// As a new catalog has them.
 pub fn all() -> impl Iterator<Item = StoredRole> {
     ROLES.iter().map(|&(oid, name)| StoredRole {
-        revision: Revision::default(),
-        oid: oid.0,
-        name: name.into(),
-        superuser: false,
-        can_login: false,
-        create_database: false,
-        create_role: false,
-        inherit: true,
-        replication: false,
-        bypass_row_security: false,
-        connection_limit: -1,
-        password: None,
-        valid_until: None,
         member_of: if oid == PG_MONITOR { monitors() } else { Vec::new() },
-        settings: Vec::new(),
-        comment: None,
+        ..StoredRole::new(oid.0, name)
     })
 }
 

@@ -180,6 +180,28 @@ pub struct StoredRole {
 }
 
 impl StoredRole {
+    /// As CREATE ROLE makes one that is told nothing else: it may do nothing, and inherits from its groups.
+    pub fn new(oid: u32, name: impl Into<String>) -> StoredRole {
+        StoredRole {
+            oid,
+            name: name.into(),
+            superuser: false,
+            can_login: false,
+            create_database: false,
+            create_role: false,
+            inherit: true,
+            replication: false,
+            bypass_row_security: false,
+            connection_limit: -1,
+            password: None,
+            valid_until: None,
+            member_of: Vec::new(),
+            settings: Vec::new(),
+            comment: None,
+            revision: Revision::default(),
+        }
+    }
+
     /// Directly, not through another role.
     pub fn belongs_to(&self, role: u32) -> bool {
         self.membership_of(role).is_some()

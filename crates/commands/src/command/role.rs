@@ -11,11 +11,11 @@ use super::{
     database, default_privileges, drop as drop_object, grant, large_object, routine, schema, set, user_type,
 };
 use crate::utility::{Command, Issued};
+use mote_catalog::catalog_store::Catalog;
 use mote_catalog::catalog_store::cluster_settings::CLUSTER_SETTINGS;
 use mote_catalog::catalog_store::object::Object;
 use mote_catalog::catalog_store::predefined_roles::is_predefined;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
-use mote_catalog::catalog_store::{Catalog, Revision};
 use mote_catalog::settings;
 use mote_catalog::settings::Settings;
 use mote_catalog::tag::CommandTag;
@@ -80,22 +80,8 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
     }
     let oid = context.database.catalog().allocate_oid();
     let mut role = StoredRole {
-        revision: Revision::default(),
-        oid: oid.0,
-        name: name.to_string(),
-        superuser: false,
         can_login: create.kind == RoleKind::User,
-        create_database: false,
-        create_role: false,
-        inherit: true,
-        replication: false,
-        bypass_row_security: false,
-        connection_limit: -1,
-        password: None,
-        valid_until: None,
-        member_of: Vec::new(),
-        settings: Vec::new(),
-        comment: None,
+        ..StoredRole::new(oid.0, name)
     };
     let relations = apply(&mut role, &create.options, context)?;
     if !context.session.identity().superuser {

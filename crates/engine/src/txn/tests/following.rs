@@ -295,12 +295,7 @@ fn prepared_transactions_wait_for_their_decision_here_too() {
     let f = Fixture::with(mortal());
     f.load((1..=5).map(|id| (id, 10)));
     let mut follower = Follower::open(f.disk.copy());
-    for (gid, id) in [("yes", 1), ("no", 2), ("late", 3)] {
-        let transaction = f.begin();
-        f.set(&transaction, id, 11).expect("free");
-        f.add(&transaction, id + 100, 1).expect("free");
-        transaction.prepare(gid, b"").expect("prepared");
-    }
+    f.prepare_three();
     f.load([(6, 10)]);
     follower.follow(&f, flushed(&f));
     assert_eq!(follower.engine.prepared().len(), 3);

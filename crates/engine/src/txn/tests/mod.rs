@@ -319,6 +319,17 @@ impl Fixture {
         transaction.insert(&self.table, &self.row(id, value))
     }
 
+    /// Leaves `yes`, `no` and `late` prepared: each has set the value of one of the rows 1, 2 and 3 to 11, and has added the
+    /// row of that id and 100, with the value 1.
+    pub(super) fn prepare_three(&self) {
+        for (gid, id) in [("yes", 1), ("no", 2), ("late", 3)] {
+            let transaction = self.begin();
+            self.set(&transaction, id, 11).expect("free");
+            self.add(&transaction, id + 100, 1).expect("free");
+            transaction.prepare(gid, b"").expect("prepared");
+        }
+    }
+
     /// Everything a fresh transaction sees, by a range scan of the primary key.
     pub(super) fn contents(&self) -> Vec<(i32, i64)> {
         let transaction = self.begin();

@@ -209,12 +209,7 @@ fn prepared_transactions_are_decided_and_open_ones_are_gone() {
     let f = Fixture::with(mortal());
     f.load((1..=5).map(|id| (id, 10)));
     let mut follower = Follower::open(f.disk.copy());
-    for (gid, id) in [("yes", 1), ("no", 2), ("late", 3)] {
-        let transaction = f.begin();
-        f.set(&transaction, id, 11).expect("free");
-        f.add(&transaction, id + 100, 1).expect("free");
-        transaction.prepare(gid, b"").expect("prepared");
-    }
+    f.prepare_three();
     let open = f.begin();
     for id in 10_000..16_000 {
         f.add(&open, id, 9).expect("free");
