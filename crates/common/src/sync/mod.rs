@@ -20,7 +20,7 @@ pub mod atomic {
 }
 
 #[cfg(mote_shuttle)]
-pub use stepping::model;
+pub use stepping::{model, shuttle};
 #[cfg(mote_shuttle)]
 pub use stepping::{Condvar, Local, Mutex, RwLock, atomic, hint, thread, thread_local};
 #[cfg(not(mote_shuttle))]
