@@ -50,10 +50,45 @@ impl Json {
     /// The member of an object.
     pub fn get(&self, key: &str) -> Option<&Json> {
         let Json::Object(pairs) = self else { return None };
-        pairs
-            .binary_search_by(|pair| key_order(&pair.0, key))
-            .ok()
-            .map(|slot| &pairs[slot].1)
+        Json::find(pairs, key).ok().map(|slot| &pairs[slot].1)
+    }
+
+    /// Where the member of this key is among the members of an object; Err: where it would be.
+    pub fn find(members: &[(CompactString, Json)], key: &str) -> Result<usize, usize> {
+        members.binary_search_by(|member| key_order(&member.0, key))
+    }
+
+    /// How many arrays and objects stand inside each other at most; a scalar is 0 deep.
+    pub fn depth(&self) -> SqlResult<usize> {
+        self.depth_metered(&mut Meter::default())
+    }
+
+    fn depth_metered(&self, meter: &mut Meter) -> SqlResult<usize> {
+        let mut deepest = 0;
+        match self {
+            Json::Array(items) => {
+                for item in items {
+                    meter.tick(ITEM_COST)?;
+                    deepest = deepest.max(item.depth_metered(meter)?);
+                }
+            }
+            Json::Object(pairs) => {
+                for (_, value) in pairs {
+                    meter.tick(ITEM_COST)?;
+                    deepest = deepest.max(value.depth_metered(meter)?);
+                }
+            }
+            _ => return Ok(0),
+        }
+        Ok(deepest + 1)
+    }
+
+    /// Refuses what would be `depth` levels deep where that is deeper than a document can be read back.
+    pub fn check_depth(depth: usize) -> SqlResult<()> {
+        match depth > DEPTH_MAX {
+            true => Err(nests_too_deep()),
+            false => Ok(()),
+        }
     }
 
     /// Whether it has many members or a long string, at the top level at least.
@@ -256,6 +291,12 @@ fn copy_text(value: &str, meter: &mut Meter) -> SqlResult<CompactString> {
 }
 
 #[cold]
+fn nests_too_deep() -> SqlError {
+    let error = SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
+    error.detail(format!("JSON nests deeper than {DEPTH_MAX} levels."))
+}
+
+#[cold]
 fn string_too_long() -> SqlError {
     let message = "string too long to represent as jsonb string";
     SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).detail(format!(
@@ -372,10 +413,7 @@ impl<'a> Parser<'a> {
 
     fn nested(&mut self, inner: fn(&mut Self) -> SqlResult<Json>) -> SqlResult<Json> {
         self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            let error = SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-            return Err(error.detail(format!("JSON nests deeper than {DEPTH_MAX} levels.")));
-        }
+        Json::check_depth(self.depth)?;
         self.position += 1;
         let value = inner(self);
         self.depth -= 1;

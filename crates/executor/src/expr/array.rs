@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::SqlResult;
 use mote_types::{Array, Datum, Dimension, Oid, Record, RowType};
 
 use super::Expression;
-use crate::functions::json::member;
 use crate::runtime::Runtime;
 use crate::value::stack_arrays;
 
@@ -64,9 +62,6 @@ pub enum SubscriptTerm {
 impl Subscripting {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         let value = self.array.evaluate(row, runtime)?;
-        if let Datum::Jsonb(json) = &value {
-            return self.json_element(json, row, runtime);
-        }
         if let Datum::Text(name) = &value {
             return self.name_byte(name, row, runtime);
         }
@@ -108,30 +103,6 @@ impl Subscripting {
                 _ => Datum::Null,
             },
         )
-    }
-
-    /// `jsonb['key'][0]`: one step per subscript, NULL where there is no such member.
-    fn json_element(
-        &self,
-        json: &mote_types::json::Json,
-        row: &[Datum],
-        runtime: &mut Runtime<'_, '_>,
-    ) -> SqlResult<Datum> {
-        let mut current = json.clone();
-        for term in &self.subscripts {
-            let SubscriptTerm::Element(expression) = term else {
-                return Err(SqlError::new(
-                    state::DATATYPE_MISMATCH,
-                    "jsonb subscript does not support slices",
-                ));
-            };
-            let key = expression.evaluate(row, runtime)?;
-            match member(&current, &key) {
-                Some(next) => current = next,
-                None => return Ok(Datum::Null),
-            }
-        }
-        Ok(Datum::Jsonb(Box::new(current)))
     }
 
     /// With a slice among them, plain subscripts `n` mean `1:n`. Out of range gives the empty array.

@@ -14,6 +14,7 @@ use super::array_assignment::SubscriptAssignment;
 use super::cast::Cast;
 use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
 use super::domain::DomainCheck;
+use super::jsonb_subscript::{JsonbAssignment, JsonbSubscript};
 use super::subplan::{Kind, Quantified, SubPlan};
 use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
 use crate::functions::arithmetic::IntegerWidth;
@@ -172,6 +173,16 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             subscripts,
             value,
             ty,
+        } if ty.oid == oid::JSONB => Expression::JsonbAssign(Box::new(JsonbAssignment {
+            container: compile(container)?,
+            subscripts: compile_elements(subscripts)?,
+            value: compile(value)?,
+        })),
+        Expr::SubscriptAssign {
+            container,
+            subscripts,
+            value,
+            ty,
         } => Expression::SubscriptAssign(Box::new(SubscriptAssignment {
             container: compile(container)?,
             subscripts: subscripts
@@ -180,6 +191,12 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
                 .collect::<SqlResult<_>>()?,
             value: compile(value)?,
             element: element_of(*ty),
+        })),
+        Expr::Subscript {
+            array, subscripts, ..
+        } if array.ty().oid == oid::JSONB => Expression::JsonbSubscript(Box::new(JsonbSubscript {
+            container: compile(array)?,
+            subscripts: compile_elements(subscripts)?,
         })),
         Expr::Subscript {
             array, subscripts, ..
@@ -205,6 +222,15 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             arguments: compile_all(arguments)?,
         },
     })
+}
+
+/// Subscripts where the binder lets no slices through.
+fn compile_elements(subscripts: &[Subscript]) -> SqlResult<Box<[Expression]>> {
+    let element = |subscript: &Subscript| match subscript {
+        Subscript::Element(expr) => compile(expr),
+        Subscript::Slice(..) => Err(SqlError::internal("a slice of jsonb")),
+    };
+    subscripts.iter().map(element).collect()
 }
 
 fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {

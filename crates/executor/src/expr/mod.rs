@@ -18,6 +18,7 @@ mod comparison;
 mod compile;
 mod domain;
 mod fold;
+mod jsonb_subscript;
 mod routine;
 mod session_value;
 pub mod subplan;
@@ -25,6 +26,7 @@ pub mod subplan;
 pub use array_assignment::{Place, assign_places};
 pub use compile::{compile, compile_all, compile_list, compile_option};
 pub use fold::FOLDER;
+pub use jsonb_subscript::assign_to_jsonb;
 pub use routine::RoutineSite;
 pub use session_value::ask_sequence;
 
@@ -95,6 +97,8 @@ pub enum Expression {
     RowComparison(Box<RowComparison>),
     Subscript(Box<array::Subscripting>),
     SubscriptAssign(Box<array_assignment::SubscriptAssignment>),
+    JsonbSubscript(Box<jsonb_subscript::JsonbSubscript>),
+    JsonbAssign(Box<jsonb_subscript::JsonbAssignment>),
     Field {
         record: Box<Expression>,
         field: usize,
@@ -178,6 +182,8 @@ impl Expression {
             Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
             Expression::Subscript(subscripting) => subscripting.evaluate(row, runtime),
             Expression::SubscriptAssign(assignment) => assignment.evaluate(row, runtime),
+            Expression::JsonbSubscript(subscript) => subscript.evaluate(row, runtime),
+            Expression::JsonbAssign(assignment) => assignment.evaluate(row, runtime),
             Expression::Field { record, field, ty } => {
                 // Without a copy of the other fields, where the record stands somewhere already.
                 if let Some(record) = record.borrow(row, runtime) {

@@ -23,9 +23,11 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_path_exists_opr" => Body::Pure(|a| operate(a, jsonpath::exists).map(truth)),
         "jsonb_path_match" | "jsonb_path_match_tz" => Body::Pure(|a| run(a, jsonpath::matches).map(truth)),
         "jsonb_path_match_opr" => Body::Pure(|a| operate(a, jsonpath::matches).map(truth)),
-        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => {
-            Body::Pure(|a| Ok(document(Json::Array(run(a, jsonpath::query)?.into()))))
-        }
+        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => Body::Pure(|a| {
+            let found = Json::Array(run(a, jsonpath::query)?.into());
+            Json::check_depth(found.depth()?)?;
+            Ok(document(found))
+        }),
         "jsonb_path_query_first" | "jsonb_path_query_first_tz" => Body::Pure(|a| {
             let first = run(a, jsonpath::query)?.into_iter().next();
             Ok(first.map_or(Datum::Null, document))

@@ -357,7 +357,7 @@ impl Writer<'_> {
     }
 
     fn subscript(&mut self, array: &Expr, subscripts: &[Subscript]) {
-        let bare = matches!(array, Expr::Column { .. });
+        let bare = matches!(array, Expr::Column { .. } | Expr::FieldSelect { .. });
         if !bare {
             self.push("(");
         }

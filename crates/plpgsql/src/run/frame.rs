@@ -420,6 +420,29 @@ impl<'c> Frame<'c> {
         Ok(())
     }
 
+    /// The type of the part of a variable that a target with steps names, where the steps lead to one.
+    pub fn part_type(&self, target: &Target) -> Option<ColumnType> {
+        let mut ty = None;
+        for (position, step) in target.steps.iter().enumerate() {
+            ty = Some(match step {
+                Step::Field(name) if position == 0 => {
+                    let row = self.row_of(target.variable)?;
+                    row.types[field_of(&row, name)?]
+                }
+                Step::Field(_) => return None,
+                Step::Subscripts(subscripts) => {
+                    let container = ty.unwrap_or_else(|| self.variable(target.variable).kind.ty());
+                    let slice = |subscript: &Subscript| matches!(subscript, Subscript::Slice(..));
+                    match container.oid == oid::JSONB || subscripts.iter().any(slice) {
+                        true => container,
+                        false => container.element()?,
+                    }
+                }
+            });
+        }
+        ty
+    }
+
     fn store_field(
         &mut self,
         id: VariableId,
@@ -454,7 +477,7 @@ impl<'c> Frame<'c> {
         Ok(record(fields, &row))
     }
 
-    /// An array with a part replaced.
+    /// An array, or a `jsonb`, with a part replaced.
     fn store_element(
         &mut self,
         container: Datum,
@@ -463,6 +486,11 @@ impl<'c> Frame<'c> {
         value: (Datum, ColumnType),
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Datum> {
+        if let ([Step::Subscripts(subscripts)], oid::JSONB) = (steps, ty.oid) {
+            let path = self.json_path(subscripts, context)?;
+            let value = self.coerce(value.0, value.1, ty, context)?;
+            return expr::assign_to_jsonb(container, &path, value);
+        }
         let ([Step::Subscripts(subscripts)], Some(element)) = (steps, ty.element()) else {
             return Err(SqlError::new(
                 state::DATATYPE_MISMATCH,
@@ -495,6 +523,35 @@ impl<'c> Frame<'c> {
         let to = if is_slice { ty } else { element };
         let value = self.coerce(value.0, value.1, to, context)?;
         expr::assign_places(array, &places, value).map(|array| Datum::Array(Box::new(array)))
+    }
+
+    /// Subscripts of a `jsonb`: integers and texts, as the binder takes them (`sql/bind/subscript`).
+    fn json_path(
+        &mut self,
+        subscripts: &[Subscript],
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Vec<Datum>> {
+        let mut path = Vec::with_capacity(subscripts.len());
+        for subscript in subscripts {
+            let Subscript::Element(place) = subscript else {
+                let message = "jsonb subscript does not support slices";
+                return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+            };
+            let (value, ty) = self.evaluate(place, context)?;
+            let wanted = match ty.oid {
+                oid::INT2 | oid::INT4 => ColumnType::INT4,
+                oid::UNKNOWN | oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => {
+                    ColumnType::TEXT
+                }
+                _ => {
+                    let message = format!("subscript type {} is not supported", ty.name());
+                    return Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+                        .hint("jsonb subscript must be coercible to either integer or text."));
+                }
+            };
+            path.push(self.coerce(value, ty, wanted, context)?);
+        }
+        Ok(path)
     }
 
     fn subscript(&mut self, place: &Expression, context: &mut StatementContext<'_>) -> SqlResult<i32> {

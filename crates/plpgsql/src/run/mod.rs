@@ -165,6 +165,12 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
         let (value, ty) = self.evaluate(expression, context)?;
+        if let Some(wanted) = self.part_type(target) {
+            // The conversion belongs to the expression, what the subscripts lead to does not.
+            let value = self.coerce(value, ty, wanted, context);
+            let value = value.map_err(|error| expression.failed(error))?;
+            return self.assign(target, value, wanted, context);
+        }
         let result = self.assign(target, value, ty, context);
         // In PostgreSQL the conversion is part of the expression: planned with it, or run with the query.
         result.map_err(|error| match expression.known_plan() {

@@ -2,15 +2,15 @@
 //!
 //! Leaves out: comparisons of rows and lists (`compare`), function calls (`call`), sub-queries (`subquery`).
 
+use mote_common::SqlResult;
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
 use mote_types::family::bits::Bits;
-use mote_types::format::array::DIMENSIONS_MAX;
 use mote_types::{ColumnType, Datum, oid};
 
+use super::Binder;
 use super::scope::Clause;
-use super::{Binder, type_label};
-use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
+use super::subscript::leading_subscripts;
+use crate::expr::{BooleanTest, Expr, SessionValue};
 use mote_grammar::ast;
 use mote_grammar::ast::{
     Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
@@ -443,85 +443,13 @@ impl Binder<'_> {
                     ));
                 }
                 IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. } => {
-                    let is_subscript = |step: &&IndirectionStep| {
-                        matches!(
-                            step,
-                            IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. }
-                        )
-                    };
-                    let count = rest.iter().take_while(is_subscript).count();
-                    expr = self.subscripts(expr, &rest[..count], location)?;
-                    rest = &rest[count..];
+                    let (subscripts, behind) = leading_subscripts(rest);
+                    expr = self.subscripts(expr, subscripts, base.start())?;
+                    rest = behind;
                 }
             }
         }
         Ok(expr)
-    }
-
-    pub(super) fn subscripts(
-        &mut self,
-        array: Expr,
-        steps: &[IndirectionStep],
-        location: Location,
-    ) -> SqlResult<Expr> {
-        let array_type = array.ty();
-        let element = match array_type.oid {
-            // One character; no slices.
-            oid::NAME if matches!(steps, [IndirectionStep::Subscript(_)]) => Some(ColumnType::new(oid::CHAR)),
-            _ => array_type.element(),
-        };
-        let Some(element) = element else {
-            let message = format!(
-                "cannot subscript type {} because it does not support subscripting",
-                type_label(array_type.oid)
-            );
-            return Err(self.error(state::DATATYPE_MISMATCH, location, message));
-        };
-        if steps.len() > DIMENSIONS_MAX {
-            let message = format!(
-                "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
-                steps.len()
-            );
-            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
-        }
-        let mut subscripts = Vec::with_capacity(steps.len());
-        let mut slice = false;
-        for step in steps {
-            let subscript = match step {
-                IndirectionStep::Subscript(expr) => Subscript::Element(self.subscript(expr)?),
-                IndirectionStep::Slice { lower, upper } => {
-                    slice = true;
-                    let lower = lower.as_ref().map(|expr| self.subscript(expr)).transpose()?;
-                    let upper = upper.as_ref().map(|expr| self.subscript(expr)).transpose()?;
-                    Subscript::Slice(lower, upper)
-                }
-                IndirectionStep::Field(_) | IndirectionStep::Star => continue,
-            };
-            subscripts.push(subscript);
-        }
-        let ty = if slice { array_type } else { element };
-        Ok(Expr::Subscript {
-            array: Box::new(array),
-            subscripts,
-            ty,
-        })
-    }
-
-    fn subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let bound = self.expression(expr)?;
-        let coerced = self.try_coerce(
-            bound,
-            ColumnType::INT4,
-            crate::builtin::cast::CastUse::Assignment,
-            expr.location,
-        )?;
-        coerced.ok_or_else(|| {
-            self.error(
-                state::DATATYPE_MISMATCH,
-                expr.location,
-                "array subscript must have type integer",
-            )
-        })
     }
 
     fn collate(

@@ -233,9 +233,7 @@ impl Binder<'_> {
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
         if !values.is_empty() {
             let row = self.values_row(values, insert, relation, &columns)?;
-            for (position, expr) in columns.iter().zip(row) {
-                given[*position] = Some(expr);
-            }
+            self.give(row, insert, relation, &columns, &mut given)?;
         }
         let assigned = positions_given(&given);
         let complete = given

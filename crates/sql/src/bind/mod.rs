@@ -54,6 +54,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod subscript;
 mod trigger;
 mod type_name;
 mod updatable_view;

@@ -33,7 +33,7 @@ impl Binder<'_> {
     }
 
     /// The attributes of a composite type.
-    fn attributes(&self, ty: Oid) -> Option<Vec<(Name, ColumnType)>> {
+    pub(super) fn attributes(&self, ty: Oid) -> Option<Vec<(Name, ColumnType)>> {
         let row = self.catalog.row_type(ty)?;
         let named = row.names.iter().zip(&row.types);
         Some(named.map(|(name, ty)| (name.as_str().into(), *ty)).collect())

@@ -72,11 +72,14 @@ fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
         }
         (left, right) => {
             let list = |json: Json| match json {
-                Json::Array(elements) => elements,
-                other => vec![other].into(),
+                Json::Array(elements) => Ok(elements),
+                other => {
+                    Json::check_depth(other.depth()? + 1)?;
+                    SqlResult::Ok(vec![other].into())
+                }
             };
-            let mut joined = list(left);
-            joined.extend(list(right));
+            let mut joined = list(left)?;
+            joined.extend(list(right)?);
             Json::Array(joined)
         }
     })

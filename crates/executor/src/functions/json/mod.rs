@@ -2,8 +2,9 @@
 //!
 //! Read this file first, then `construct` (both from values of other types), `scan` (members of `json`, which is text
 //! that was checked on input and whose members keep their spelling), `tree` (members of `jsonb`, which is a tree), and
-//! `change` and `path` (other trees from a tree). What is built for `jsonb` is built as text first and parsed once.
+//! `change`, `path` and `assign` (other trees from a tree). What is built for `jsonb` is built as text first and parsed once.
 
+mod assign;
 mod change;
 mod construct;
 mod path;
@@ -19,6 +20,7 @@ use mote_types::json::Json;
 
 use super::Body;
 
+pub use assign::{assign, empty};
 pub use construct::{JsonObjectBuilder, array_of, to_json};
 pub(super) use scan::{checked_escapes, raw_elements, raw_members, raw_text};
 pub use tree::member;

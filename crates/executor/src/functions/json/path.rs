@@ -49,6 +49,9 @@ pub(super) fn changed(json: &Json, path: &[Datum], change: &Change<'_>) -> SqlRe
             return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         }
     };
+    if let Change::Set { value, .. } | Change::Insert { value, .. } = change {
+        Json::check_depth(path.len().saturating_add(value.depth()?))?;
+    }
     let unchanged = path.is_empty() || empty && change.added().is_none();
     let result = match unchanged {
         true => json.try_clone()?,

@@ -82,27 +82,20 @@ fn element(json: &Json, index: i32) -> Option<&Json> {
     }
 }
 
-/// The member that a subscript names: a key of an object, a position in an array.
-pub fn member(json: &Json, key: &Datum) -> Option<Json> {
-    let found = match (json, key) {
-        (Json::Object(_), Datum::Text(key)) => json.get(key),
-        (Json::Array(_), Datum::Text(key)) => element(json, subscript(key)?),
-        (Json::Array(_), key) => element(json, key.as_i64()? as i32),
-        _ => None,
-    };
-    found.cloned()
-}
-
 fn path<'a>(json: &'a Json, path: &Datum) -> Option<&'a Json> {
     let mut current = json;
     for step in &array_argument(path).elements {
-        let step = step.as_str()?;
-        current = match current {
-            Json::Array(_) => element(current, subscript(step)?)?,
-            _ => current.get(step)?,
-        };
+        current = member(current, step.as_str()?)?;
     }
     Some(current)
+}
+
+/// What one step of a path leads to: the member of an object, or the element of an array; a scalar has none.
+pub fn member<'a>(json: &'a Json, step: &str) -> Option<&'a Json> {
+    match json {
+        Json::Array(_) => element(json, subscript(step)?),
+        _ => json.get(step),
+    }
 }
 
 fn pretty(json: &Json, depth: usize, out: &mut String) -> SqlResult<()> {

@@ -1,15 +1,15 @@
 //! SET lists of UPDATE, ON CONFLICT DO UPDATE and MERGE: whole columns, fields, elements, several columns at once.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::ColumnType;
 use mote_types::catalog::user::is_composite;
-use mote_types::{ColumnType, oid};
 
 use super::GENERATED_ALWAYS;
 use crate::bind::query::QueryBody;
+use crate::bind::subscript::leading_subscripts;
 use crate::bind::{Binder, type_label};
 use crate::builtin::cast::CastUse;
 use crate::catalog::{Column, Identity, Relation};
@@ -85,10 +85,7 @@ impl Binder<'_> {
     ) -> SqlResult<()> {
         if matches!(value.kind, ExprKind::Default) {
             let position = self.target_column(relation, &column.name, column.location)?;
-            if !column.indirection.is_empty() {
-                let message = "cannot set an array element to DEFAULT";
-                return Err(self.error(state::FEATURE_NOT_SUPPORTED, column.location, message));
-            }
+            self.check_whole(column)?;
             let value = self.default_value(relation, position)?;
             return push_assignment(bound, position, value, column);
         }
@@ -133,93 +130,127 @@ impl Binder<'_> {
             Some(earlier) => bound.remove(earlier).1,
             None => self.variable(target, position, column.location),
         };
-        let value = self.part_assignment(container, column, &column.indirection, value, place)?;
+        let value = self.value_of_part(column, container.ty(), column.location, value, place)?;
+        let value = self.part_assignment(container, column, &column.indirection, value)?;
         push_assignment(bound, position, value, column)
     }
 
-    /// `column.field = value`: the row with the field replaced. A NULL becomes a row of NULLs around it, as in PostgreSQL.
-    fn part_assignment(
-        &mut self,
-        container: Expr,
-        column: &ast::ColumnTarget,
-        steps: &[ast::IndirectionStep],
-        value: Expr,
-        place: Location,
-    ) -> SqlResult<Expr> {
-        let [ast::IndirectionStep::Field(name), rest @ ..] = steps else {
-            return self.element_assignment(container, column, steps, value, place);
+    /// A part of a column has no default.
+    pub(in crate::bind) fn check_whole(&self, column: &ast::ColumnTarget) -> SqlResult<()> {
+        let message = match column.indirection.first() {
+            None => return Ok(()),
+            Some(ast::IndirectionStep::Field(_)) => "cannot set a subfield to DEFAULT",
+            Some(_) => "cannot set an array element to DEFAULT",
         };
-        let ty = container.ty();
-        let label = type_label(ty.oid);
-        let fields = match is_composite(ty.oid) {
-            true => self.fields(&container, column.location),
-            false => None,
-        };
-        let Some(fields) = fields else {
-            let message = format!(
-                "cannot assign to field \"{name}\" of column \"{}\" because its type {label} is not a composite type",
-                column.name
-            );
-            return Err(self.error(state::DATATYPE_MISMATCH, column.location, message));
-        };
-        let Some(at) = fields.iter().position(|(known, _)| known == name) else {
-            let message = format!(
-                "cannot assign to field \"{name}\" of column \"{}\" because there is no such column in data type {label}",
-                column.name
-            );
-            return Err(self.error(state::UNDEFINED_COLUMN, column.location, message));
-        };
-        let (names, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
-        let wanted = fields[at].ty();
-        fields[at] = match rest {
-            [] => {
-                let wants = format_args!("subfield \"{name}\" is of type");
-                self.part_value(value, wanted, wants, column.location, place)?
-            }
-            rest => {
-                let inner = fields[at].clone();
-                self.part_assignment(inner, column, rest, value, place)?
-            }
-        };
-        Ok(Expr::Row { fields, names, ty })
+        Err(self.error(state::FEATURE_NOT_SUPPORTED, column.location, message))
     }
 
-    /// `column[i] = value`: the array with the element or slice replaced.
-    fn element_assignment(
+    /// The value as `column.field = value` and `column[i] = value` take it: in the type of the part. `at` is where a type
+    /// without subscripts is complained of.
+    pub(in crate::bind) fn value_of_part(
+        &mut self,
+        column: &ast::ColumnTarget,
+        ty: ColumnType,
+        at: Location,
+        value: Expr,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let (wanted, wants) = self.part_type(ty, column, &column.indirection, at)?;
+        self.part_value(value, wanted, &wants, column.location, place)
+    }
+
+    /// The type of the part that the steps lead to, and how the error begins where a value does not fit.
+    pub(super) fn part_type(
+        &self,
+        ty: ColumnType,
+        column: &ast::ColumnTarget,
+        steps: &[ast::IndirectionStep],
+        at: Location,
+    ) -> SqlResult<(ColumnType, String)> {
+        let (wanted, wants, rest) = match steps {
+            [ast::IndirectionStep::Field(name), rest @ ..] => {
+                let wanted = self.field_type(ty, column, name)?;
+                (wanted, format!("subfield \"{name}\" is of type"), rest)
+            }
+            steps => {
+                let (subscripts, rest) = leading_subscripts(steps);
+                if subscripts.is_empty() {
+                    let message = "row expansion via \"*\" is not supported here";
+                    return Err(self.error(state::SYNTAX_ERROR, column.location, message));
+                }
+                let wanted = self.subscripted_type(ty, subscripts, at)?;
+                let wants = format!("subscripted assignment to \"{}\" requires type", column.name);
+                (wanted, wants, rest)
+            }
+        };
+        match rest {
+            [] => Ok((wanted, wants)),
+            rest => self.part_type(wanted, column, rest, Location::NONE),
+        }
+    }
+
+    fn field_type(&self, ty: ColumnType, column: &ast::ColumnTarget, field: &str) -> SqlResult<ColumnType> {
+        let label = type_label(ty.oid);
+        let refused = |state, why: String| {
+            let message = format!(
+                "cannot assign to field \"{field}\" of column \"{}\" because {why}",
+                column.name
+            );
+            self.error(state, column.location, message)
+        };
+        let attributes = match is_composite(ty.oid) {
+            true => self.attributes(ty.oid),
+            false => None,
+        };
+        let attributes = attributes.ok_or_else(|| {
+            let why = format!("its type {label} is not a composite type");
+            refused(state::DATATYPE_MISMATCH, why)
+        })?;
+        let found = attributes.iter().find(|(known, _)| **known == *field);
+        found.map(|(_, ty)| *ty).ok_or_else(|| {
+            let why = format!("there is no such column in data type {label}");
+            refused(state::UNDEFINED_COLUMN, why)
+        })
+    }
+
+    /// The container with the part replaced that the steps lead to. A NULL becomes a row of NULLs, or an array, around it, as
+    /// in PostgreSQL. `value` has the type of the part.
+    pub(in crate::bind) fn part_assignment(
         &mut self,
         container: Expr,
         column: &ast::ColumnTarget,
         steps: &[ast::IndirectionStep],
         value: Expr,
-        place: Location,
     ) -> SqlResult<Expr> {
         let ty = container.ty();
-        let is_field = |step: &ast::IndirectionStep| matches!(step, ast::IndirectionStep::Field(_));
-        if steps.iter().any(is_field) {
-            return Err(SqlError::unsupported(
-                "assignment to a field of an array's element",
-            ));
-        }
-        if ty.oid == oid::JSONB {
-            return Err(SqlError::unsupported("assignment to a subscript of jsonb"));
-        }
-        let subscripted = self.subscripts(container, steps, column.location)?;
-        let Expr::Subscript {
-            array,
-            subscripts,
-            ty: wanted,
-        } = subscripted
-        else {
-            return Err(SqlError::internal("subscripts bind to a subscript"));
+        let [ast::IndirectionStep::Field(name), rest @ ..] = steps else {
+            let (subscripts, rest) = leading_subscripts(steps);
+            if subscripts.is_empty() {
+                return Ok(value);
+            }
+            let element = self.subscripts(container, subscripts, column.location)?;
+            let value = self.part_assignment(element.clone(), column, rest, value)?;
+            let Expr::Subscript {
+                array, subscripts, ..
+            } = element
+            else {
+                return Err(SqlError::internal("subscripts bind to a subscript"));
+            };
+            return Ok(Expr::SubscriptAssign {
+                container: array,
+                subscripts,
+                value: Box::new(value),
+                ty,
+            });
         };
-        let wants = format_args!("subscripted assignment to \"{}\" requires type", column.name);
-        let value = self.part_value(value, wanted, wants, column.location, place)?;
-        Ok(Expr::SubscriptAssign {
-            container: array,
-            subscripts,
-            value: Box::new(value),
-            ty,
-        })
+        let fields = self.fields(&container, column.location).unwrap_or_default();
+        let (names, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        let Some(at) = names.iter().position(|known| known == name) else {
+            return Err(SqlError::internal("a field that was there is not"));
+        };
+        let inner = fields[at].clone();
+        fields[at] = self.part_assignment(inner, column, rest, value)?;
+        Ok(Expr::Row { fields, names, ty })
     }
 
     /// The value in the type of the part; `wants` is how the error begins.
@@ -227,7 +258,7 @@ impl Binder<'_> {
         &mut self,
         value: Expr,
         wanted: ColumnType,
-        wants: fmt::Arguments<'_>,
+        wants: &str,
         column: Location,
         place: Location,
     ) -> SqlResult<Expr> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType, oid};
+use mote_types::{ColumnType, Datum, oid};
 
 use super::{Changed, GENERATED_ALWAYS, assigned_columns};
 use crate::access::{Command, privilege};
@@ -131,11 +131,13 @@ impl Binder<'_> {
         }
         let mut columns: Vec<usize> = Vec::with_capacity(insert.columns.len());
         for column in &insert.columns {
-            if !column.indirection.is_empty() {
-                return Err(SqlError::unsupported("INSERT into a part of a column"));
-            }
             let position = self.target_column(relation, &column.name, column.location)?;
-            if columns.contains(&position) {
+            // Several parts of one column may be given.
+            let known = columns.iter().zip(&insert.columns);
+            let collides = |(known, other): (&usize, &ast::ColumnTarget)| {
+                *known == position && (column.indirection.is_empty() || other.indirection.is_empty())
+            };
+            if known.into_iter().any(collides) {
                 let message = format!("column \"{}\" specified more than once", column.name);
                 return Err(self.error(state::DUPLICATE_COLUMN, column.location, message));
             }
@@ -173,9 +175,7 @@ impl Binder<'_> {
             InsertSource::Query(query) => match &query.body {
                 ast::QueryBody::Values(rows) if plain_values(query) && rows.len() == 1 => {
                     let row = self.values_row(&rows[0], insert, relation, columns)?;
-                    for (position, expr) in columns.iter().zip(row) {
-                        given[*position] = Some(expr);
-                    }
+                    self.give(row, insert, relation, columns, &mut given)?;
                 }
                 ast::QueryBody::Values(rows) if plain_values(query) => {
                     self.values_rows(rows, insert, relation, columns, &mut given, &mut bound)?;
@@ -228,9 +228,11 @@ impl Binder<'_> {
             .map_or(Location::NONE, |expr| expr.location);
         self.check_width(row.len(), insert, columns, place)?;
         let mut bound = Vec::with_capacity(row.len());
-        for (position, expr) in columns.iter().zip(row) {
+        for (slot, (position, expr)) in columns.iter().zip(row).enumerate() {
             let column = &relation.columns[*position];
+            let part = part_of(insert, slot);
             if matches!(expr.kind, ExprKind::Default) {
+                part.map_or(Ok(()), |part| self.check_whole(part))?;
                 bound.push(self.default_value(relation, *position)?);
                 continue;
             }
@@ -239,10 +241,51 @@ impl Binder<'_> {
                 continue;
             }
             let value = self.expression(expr)?;
-            bound.push(self.coerce_assignment(value, &column.name, column.ty, expr.start())?);
+            bound.push(match part {
+                Some(part) => self.value_of_part(part, column.ty, Location::NONE, value, expr.start())?,
+                None => self.coerce_assignment(value, &column.name, column.ty, expr.start())?,
+            });
         }
         self.levels.pop();
         Ok(bound)
+    }
+
+    /// Takes values, one per column of the list, as what the table's columns get. Parts of one column build on each other,
+    /// the first on a NULL.
+    pub(in crate::bind) fn give(
+        &mut self,
+        values: Vec<Expr>,
+        insert: &ast::Insert,
+        relation: &Relation,
+        columns: &[usize],
+        given: &mut [Option<Expr>],
+    ) -> SqlResult<()> {
+        for (slot, (position, value)) in columns.iter().zip(values).enumerate() {
+            let ty = relation.columns[*position].ty;
+            self.give_one(value, part_of(insert, slot), ty, &mut given[*position])?;
+        }
+        Ok(())
+    }
+
+    fn give_one(
+        &mut self,
+        value: Expr,
+        part: Option<&ast::ColumnTarget>,
+        ty: ColumnType,
+        given: &mut Option<Expr>,
+    ) -> SqlResult<()> {
+        *given = Some(match part {
+            None => value,
+            Some(part) => {
+                let container = given.take().unwrap_or(Expr::Constant(Datum::Null, ty));
+                // Subscripts are expressions.
+                self.levels.push(Level::new(Clause::Values));
+                let assigned = self.part_assignment(container, part, &part.indirection, value)?;
+                self.levels.pop();
+                assigned
+            }
+        });
+        Ok(())
     }
 
     /// Several rows of VALUES: the source query yields them with the columns' types.
@@ -273,8 +316,15 @@ impl Binder<'_> {
             converted.push(self.values_row(row, insert, relation, columns)?);
         }
         let item = self.computed_item()?;
-        let targets = columns.iter().take(width).enumerate().map(|(slot, position)| {
+        let mut types = Vec::with_capacity(width);
+        for (slot, position) in columns.iter().take(width).enumerate() {
             let ty = relation.columns[*position].ty;
+            types.push(match part_of(insert, slot) {
+                None => ty,
+                Some(part) => self.part_type(ty, part, &part.indirection, Location::NONE)?.0,
+            });
+        }
+        let targets = types.iter().enumerate().map(|(slot, &ty)| {
             let expr = Expr::Variable {
                 relation: item,
                 column: slot as u16,
@@ -290,15 +340,13 @@ impl Binder<'_> {
         });
         let targets: Vec<_> = targets.collect();
         let source_item = self.computed_item()?;
-        for (slot, position) in columns.iter().take(width).enumerate() {
-            let ty = relation.columns[*position].ty;
-            given[*position] = Some(Expr::Variable {
-                relation: source_item,
-                column: slot as u16,
-                ty,
-                location: -1,
-            });
-        }
+        let values = types.iter().enumerate().map(|(slot, &ty)| Expr::Variable {
+            relation: source_item,
+            column: slot as u16,
+            ty,
+            location: -1,
+        });
+        self.give(values.collect(), insert, relation, columns, given)?;
         bound.source = Some(BoundQuery::new(
             QueryBody::Values {
                 item,
@@ -328,9 +376,17 @@ impl Binder<'_> {
             if self.overridden(insert.overriding, column, relation, *position)? {
                 continue;
             }
+            let part = part_of(insert, slot);
+            let wanted = match part {
+                None => column.ty,
+                Some(part) => {
+                    self.part_type(column.ty, part, &part.indirection, Location::NONE)?
+                        .0
+                }
+            };
             let found = self.type_of(&source.targets[slot].expr);
             if found.oid == oid::UNKNOWN {
-                self.retype(&mut source, slot, ColumnType::new(column.ty.oid), "INSERT")?;
+                self.retype(&mut source, slot, ColumnType::new(wanted.oid), "INSERT")?;
             }
             let ty = source.targets[slot].expr.ty();
             let value = Expr::Variable {
@@ -340,7 +396,11 @@ impl Binder<'_> {
                 location: -1,
             };
             let place = source.targets[slot].location;
-            given[*position] = Some(self.coerce_assignment(value, &column.name, column.ty, place)?);
+            let value = match part {
+                None => self.coerce_assignment(value, &column.name, column.ty, place)?,
+                Some(part) => self.value_of_part(part, column.ty, Location::NONE, value, place)?,
+            };
+            self.give_one(value, part, column.ty, &mut given[*position])?;
         }
         bound.source = Some(source);
         bound.source_item = item;
@@ -381,6 +441,12 @@ impl Binder<'_> {
             _ => Ok(false),
         }
     }
+}
+
+/// The part of a column that the list names in this place, where it is not the whole column.
+fn part_of(insert: &ast::Insert, slot: usize) -> Option<&ast::ColumnTarget> {
+    let target = insert.columns.get(slot)?;
+    (!target.indirection.is_empty()).then_some(target)
 }
 
 /// Which columns a list of one value per column gives.

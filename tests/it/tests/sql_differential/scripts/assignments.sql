@@ -46,5 +46,4 @@ insert into a as b values (1, '{1}') on conflict (id) do update set n[1] = exclu
 update a set n[1] = null where id = 1 returning n;
 update a set n[:2] = '{8,9}' where id = 1 returning n;
 update a set n[2:] = '{8,9}' where id = 2 returning n;
--- differs: assignment into jsonb is 0A000 for now
 update a set j['b'] = '2' where id = 1 returning j;
