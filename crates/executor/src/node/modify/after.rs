@@ -187,6 +187,8 @@ impl AfterEvents {
     /// Of the AFTER STATEMENT triggers of several statements on one relation only the last ones fire.
     pub fn cancel_statement_events(&mut self, key: (Oid, TriggerOperation)) {
         let number = self.table_number(key);
+        // What is queued with the same key came from an earlier part of the statement; it fires with the later rows in
+        // view.
         if std::mem::replace(&mut self.changes[number].ended, true) {
             let before = self.queue.len();
             self.queue
@@ -207,6 +209,7 @@ impl AfterEvents {
         let number = self.table_number(key);
         let rows = [old, new].into_iter().flatten();
         let bytes = rows.map(|row| heap_bytes(row) + size_of::<Vec<Datum>>()).sum();
+        // Charged before the rows are copied: beyond work_mem nothing grows.
         room.take(&mut self.kept, bytes)?;
         // Nobody shares them before they are closed.
         let tables = &mut self.changes[number].tables;
@@ -218,6 +221,7 @@ impl AfterEvents {
     /// The tables as a trigger sees them; they change no more.
     pub fn transition_tables(&mut self, number: usize) -> TransitionTables {
         let changes = &mut self.changes[number];
+        // Rows of the same kind that come later, from what the trigger itself runs, open new tables (`table_number`).
         changes.closed = true;
         changes.tables.clone()
     }
@@ -252,6 +256,7 @@ impl Room {
     }
 }
 
+/// 53200 beyond the limit: events do not spill.
 fn within(bytes: usize, limit_bytes: usize) -> SqlResult<()> {
     if bytes <= limit_bytes {
         return Ok(());
@@ -268,6 +273,7 @@ fn within(bytes: usize, limit_bytes: usize) -> SqlResult<()> {
 pub fn push(event: Event, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     let limit_bytes = runtime.work_memory_bytes();
     let AfterEvents { queue, kept, .. } = AfterEvents::of(runtime.values);
+    // Noted in batches: the session's shared account is asked for more only when the last grant is used up.
     let must_grow = kept.note(event.bytes());
     let bytes = kept.bytes();
     queue.push_back(event);
@@ -280,6 +286,8 @@ pub fn push(event: Event, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
 
 /// The end of a statement: its events fire, or are put off to the end of the transaction. Firing may queue more.
 pub fn end_statement(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    // From the front, while firing appends: the queue ends when a chain of cascades does. An error leaves the rest,
+    // which `Execution::reset` clears.
     while let Some(event) = AfterEvents::next(runtime.values) {
         runtime.burn(1)?;
         if let Some(deferral) = event.deferral()
@@ -305,6 +313,8 @@ pub fn fire_deferred(at_end: bool, context: &mut StatementContext<'_>) -> SqlRes
             return Ok(());
         }
         let depth = context.session.savepoint_depth;
+        // Taken out at once: what fires may queue more, and run SET CONSTRAINTS itself. The loop takes those in its
+        // next turn.
         let due = DeferredEvents::of(context.session).take_due(at_end, depth);
         if due.is_empty() {
             return Ok(());
@@ -320,11 +330,14 @@ pub fn fire_deferred(at_end: bool, context: &mut StatementContext<'_>) -> SqlRes
             if event.constraint().is_some_and(|constraint| !is_there(constraint)) {
                 continue;
             }
+            // Each event sees what the ones before it wrote.
             context.transaction.begin_statement(Access::Write);
             let snapshot = context.transaction.snapshot();
             let mut values = Values::default();
             let mut runtime = Runtime::new(context, &snapshot, &mut values);
             event.fire(&mut runtime)?;
+            // What this event left behind comes before the next one; what is deferred goes into the transaction's
+            // queue.
             end_statement(&mut runtime)?;
             context.burn(1)?;
         }
@@ -342,10 +355,12 @@ struct Modes {
 impl Modes {
     fn defer(&self, deferral: Deferral) -> bool {
         let single = self.single.get(&deferral.constraint).copied();
+        // The more specific command counts, whichever came last: SET CONSTRAINTS ALL clears the single ones.
         single.or(self.all).unwrap_or(deferral.initially_deferred)
     }
 }
 
+/// An event with what became of it. One that fired stays while ROLLBACK TO may want it back.
 struct Waiting {
     event: Arc<Event>,
     /// The number of the firing that did it.
@@ -367,6 +382,7 @@ pub struct DeferredEvents {
     /// Events that have not fired.
     open: usize,
     kept: Kept,
+    /// How often events were taken out to be fired; numbers them for ROLLBACK TO.
     firings: u64,
     modes: Modes,
     marks: Vec<Mark>,
@@ -458,6 +474,8 @@ impl DeferredEvents {
         due
     }
 
+    /// Notes how things stand, if nothing at this depth has changed any of them yet. Depth 0 is outside of all
+    /// savepoints and needs no mark: a rollback of the whole transaction clears the queue.
     fn mark(&mut self, depth: u32) {
         if self.marks.last().map_or(0, |mark| mark.depth) < depth {
             self.marks.push(Mark {
@@ -481,9 +499,11 @@ impl DeferredWork for DeferredEvents {
     }
 
     fn rollback_to(&mut self, depth: u32) {
+        // No mark at this depth or deeper: nothing was queued, fired or set since the savepoint.
         let Some(first) = self.marks.iter().position(|mark| mark.depth >= depth) else {
             return;
         };
+        // The first of them is the oldest state; the deeper ones describe what is taken back anyway.
         let mark = self.marks.drain(first..).next().expect("found above");
         self.waiting.truncate(mark.queued);
         for waiting in &mut self.waiting {
@@ -498,6 +518,8 @@ impl DeferredWork for DeferredEvents {
         self.count_bytes();
     }
 
+    // What happened at the released depths belongs to the depth around from here on. Of several marks of one depth the
+    // oldest stays: it has the state that a rollback of that depth goes back to.
     fn release_to(&mut self, depth: u32) {
         let mut last = 0;
         self.marks.retain_mut(|mark| {
@@ -509,6 +531,7 @@ impl DeferredWork for DeferredEvents {
     }
 
     fn clear(&mut self) {
+        // A transaction that put nothing off leaves the buffers alone.
         if !self.waiting.is_empty() || !self.marks.is_empty() || self.modes.all.is_some() {
             *self = DeferredEvents::default();
         }

@@ -22,6 +22,7 @@ use crate::runtime::Runtime;
 /// How a row is locked that goes.
 const EXCLUSIVE: RowLockStrength = RowLockStrength::Update;
 
+/// A compiled DELETE of a table and of all tables below it that the plan names.
 pub struct Program {
     /// By the member number of the mark.
     targets: Box<[TargetProgram]>,
@@ -127,6 +128,7 @@ impl State {
                     let locked = |scan| scan == program.scan;
                     let (input, marks) = (&program.input, &program.marks);
                     let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);
+                    // The newest version is locked. It is deleted only if the plan still yields it.
                     if !rechecker.run(input, marks, &locked, joined, runtime)? {
                         return Ok(false);
                     }
@@ -170,9 +172,11 @@ impl State {
             if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
                 return Ok(Written::Refused);
             }
+            // The trigger may have written this very row: deleting it regardless would lose what it did.
             refuse_modified_inside("deleted", table, id, runtime)?;
         }
         loop {
+            // Read in every turn: after a wait the version is another one, and RETURNING shows the one that goes.
             self.old.clear();
             let keys = &target.foreign_keys;
             let needed = written.returning.is_some() || written.triggers.is_some() || keys.is_referenced();
@@ -196,6 +200,7 @@ impl State {
             }
         }
         let keys = &target.foreign_keys;
+        // Before AFTER triggers, so that constraints of the same statement fire first: both stand in one queue.
         keys.row_deleted(&target.relation, &self.old, runtime)?;
         if let Some(triggers) = &written.triggers {
             triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
@@ -208,6 +213,7 @@ impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
         program.statement_triggers.begin(&mut self.stage, runtime)?;
+        // Rows of one table mostly follow each other: the handle of the last one is kept at hand.
         let mut current: Option<(MemberNumber, Arc<Table>)> = None;
         while self.input.next(runtime)? {
             runtime.burn(1)?;
@@ -231,6 +237,7 @@ impl Operator for State {
                 runtime.values.affected += 1;
             }
             if let Some(returning) = &written.returning {
+                // RETURNING reads the deleted row, then the columns of USING.
                 self.old.extend_from_slice(&self.joined);
                 project(returning, &self.old, runtime, &mut self.row)?;
                 return Ok(true);

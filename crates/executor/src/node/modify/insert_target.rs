@@ -50,6 +50,7 @@ impl InsertTarget {
         }
     }
 
+    /// Row triggers of the table. Which kinds there are is asked once here, not per row.
     pub fn firing(self, triggers: Option<RowTriggers>) -> InsertTarget {
         let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Insert);
         InsertTarget {
@@ -63,6 +64,7 @@ impl InsertTarget {
         InsertTarget { on_conflict, ..self }
     }
 
+    /// Of a leaf that a router picked: the bound need not be tested again for rows that no trigger has changed.
     pub(super) fn routed(self) -> InsertTarget {
         InsertTarget { routed: true, ..self }
     }
@@ -77,6 +79,7 @@ impl InsertTarget {
         }
         compute_generated(&self.generated, row, runtime)?;
         self.target.check_row(row, runtime)?;
+        // Checked last, as in ExecInsert: a row that breaks NOT NULL or CHECK as well reports those.
         if self.before_row || !self.routed {
             self.target.check_partition(row, runtime)?;
         }
@@ -98,6 +101,8 @@ impl InsertTarget {
         }
         let arbiters = conflict.map_or(&[][..], Conflict::arbiters);
         loop {
+            // Written anew in each turn: resolving a conflict may have used the writer for the row that stood in the
+            // way.
             let bytes = target.codec.write_row(new, open.writer, open.scratch)?;
             let table = open.table;
             match (
@@ -105,6 +110,7 @@ impl InsertTarget {
                 conflict,
             ) {
                 (Ok(id), _) => {
+                    // Only ON CONFLICT asks for these, so that a plain INSERT of many rows keeps no set of their ids.
                     if conflict.is_some() {
                         open.touched.insert(id);
                     }
@@ -120,6 +126,7 @@ impl InsertTarget {
                         Resolution::TryAgain => {}
                     }
                 }
+                // Among these a duplicate in an index that does not arbitrate: an error, as in PostgreSQL.
                 (Err(error), _) => return Err(target.write_error(error, new, runtime)),
             }
         }
@@ -132,6 +139,7 @@ pub(super) fn compute_generated(
     row: &mut [Datum],
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<()> {
+    // One after the other in place: a generated column cannot refer to another one, so the order does not matter.
     for (position, expression) in generated {
         row[*position] = expression.evaluate(row, runtime)?;
     }

@@ -24,6 +24,7 @@ use crate::node::scan::ScanColumns;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::runtime::Runtime;
 
+/// A compiled MERGE: the join of source and target, and one program per WHEN clause.
 pub struct Program {
     /// By the member number of the mark.
     targets: Box<[TargetProgram]>,
@@ -31,6 +32,8 @@ pub struct Program {
     mark: usize,
     /// Where the target's columns stand in the joined row.
     target_positions: Box<[usize]>,
+    /// The join condition over the joined row, for the recheck: the input itself was joined by the plan. None: always
+    /// true.
     on: Option<Expression>,
     matched: Box<[Branch]>,
     unmatched: Box<[Branch]>,
@@ -45,6 +48,7 @@ struct TargetProgram {
     columns: ScanColumns,
 }
 
+/// A WHEN clause. Without a condition it always applies, and no later clause of its kind is reached.
 struct Branch {
     condition: Option<Expression>,
     action: Action,
@@ -177,6 +181,8 @@ impl State {
         self.not_matched(runtime)
     }
 
+    /// Tries the WHEN MATCHED clauses on the target row, again after every change by others that this transaction
+    /// waited for.
     fn matched<'v, 'c: 'v>(
         &mut self,
         mut version: RowVersion<'v>,
@@ -192,12 +198,15 @@ impl State {
             let written = match &mut self.matched[chosen] {
                 Doer::Update(update) => update.write_joined(&self.joined, version, member, table, runtime)?,
                 Doer::Delete(delete) => delete.write_joined(version, member, table, runtime)?,
+                // Parsing allows INSERT for WHEN NOT MATCHED alone.
                 Doer::Nothing | Doer::Insert(_) => return Ok(Matched::Left),
             };
             match written {
                 Written::Done => return Ok(Matched::Written),
+                // As ExecMergeMatched: a row that was merged already matches a second source row.
                 Written::SelfModified => return Err(second_time()),
                 Written::Refused => return Ok(Matched::Left),
+                // Deleted by others: the source row has no match any more, and NOT MATCHED clauses get it.
                 Written::Gone => return Ok(Matched::Lost),
                 Written::Changed(newest) => {
                     let columns = &program.targets[member.0 as usize].columns;
@@ -220,6 +229,7 @@ impl State {
     ) -> SqlResult<bool> {
         let program = &self.program;
         let view = table.view(newest.layout(), newest.bytes());
+        // Only the target's columns are replaced: the source row stays the one that was joined.
         columns.read(newest, &view, &mut self.fresh);
         for (position, value) in program.target_positions.iter().zip(self.fresh.drain(..)) {
             self.joined[*position] = value;
@@ -230,6 +240,7 @@ impl State {
         }
     }
 
+    /// Tries the WHEN NOT MATCHED clauses on a source row without a target row.
     fn not_matched(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let Some(chosen) = choose(&self.program.unmatched, &self.joined, runtime)? else {
             return Ok(false);
@@ -264,6 +275,7 @@ fn second_time() -> SqlError {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
+        // The clauses' own nodes fire no statement triggers: MERGE drives them row by row, not through their `next`.
         program.statement_triggers.begin(&mut self.stage, runtime)?;
         while self.input.next(runtime)? {
             runtime.burn(1)?;

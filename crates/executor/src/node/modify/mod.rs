@@ -60,6 +60,8 @@ pub struct Target {
 }
 
 impl Target {
+    /// `checks` are bound over the relation's own columns. Errors show no column as given until
+    /// [`giving`](Self::giving) or [`named_as`](Self::named_as) says which ones the statement names.
     pub fn compile(relation: &Arc<Relation>, checks: &[Check]) -> SqlResult<Target> {
         let checks = checks
             .iter()
@@ -76,6 +78,7 @@ impl Target {
         })
     }
 
+    /// Whether a write needs the whole row as datums for CHECK; NOT NULL alone can be judged on the assigned columns.
     pub fn has_checks(&self) -> bool {
         !self.checks.is_empty()
     }
@@ -88,6 +91,7 @@ impl Target {
             }
         }
         for (name, condition) in &self.checks {
+            // NULL passes a CHECK, as the SQL standard wants it; WITH CHECK OPTION (`ViewChecks::check`) asks for true.
             if condition.truth(row, runtime)? == Some(false) {
                 return Err(self.check_violation(name, row, runtime));
             }
@@ -187,6 +191,7 @@ impl Target {
         self
     }
 
+    /// Adds to an error of this table what of the row may be shown, and the table's name for the client's fields.
     fn refused(&self, error: SqlError, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         with_detail(error, self.disclosure.failing_row(&self.relation, row, runtime))
             .table(self.relation.schema.as_str(), self.relation.name.as_str())
@@ -232,6 +237,8 @@ pub fn unique_violation(
             }
             IndexKeyTarget::Expression(_, expr) => {
                 names.push(mote_catalog::views::text::index_key(relation, key, true));
+                // The expression gave a key when the row was written; if it fails here, the message shows null rather
+                // than replace the violation by another error.
                 let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
                 values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
             }
@@ -275,6 +282,7 @@ fn shown(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> 
     text
 }
 
+/// A value as the session's settings show it, in full, whatever its length.
 pub fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
     if value.is_null() {
         "null".into()
@@ -315,6 +323,7 @@ impl ViewChecks {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
         for (view, condition) in &self.checks {
+            // Unlike CHECK, a view's condition that is NULL refuses the row: the view would not show it.
             if condition.truth(row, runtime)? != Some(true) {
                 let message = format!("new row violates check option for view \"{view}\"");
                 let detail = Disclosure::new(root, &self.given).failing_row(relation, row, runtime);

@@ -45,11 +45,13 @@ impl Rechecker {
             .collect();
         let tree = self.tree.get_or_insert_with(|| input.instantiate());
         tree.reset();
+        // What was in force before is put back, also when the tree fails.
         let outer = runtime.values.recheck.replace(Recheck { rows });
         let result = tree.next(runtime);
         runtime.values.recheck = outer;
         if result? {
             copy_row(tree.row(), row);
+            // The first row counts, as in PostgreSQL's EvalPlanQual; what the tree still has open is let go of.
             tree.reset();
             return Ok(true);
         }
@@ -110,6 +112,7 @@ pub fn lock<'c>(
         }) if strict => Err(write_error::serialization_failure(!moved)),
         Err(WriteError::Deleted) if strict => Err(write_error::serialization_failure(true)),
         Ok(LockedRow { moved: true, .. }) => Ok(Locked::Moved),
+        // Without `seen` the caller has compared nothing with its snapshot: a newer version is what it asked for.
         Ok(LockedRow { changed: true, .. }) | Err(WriteError::Changed) if strict && seen.is_some() => {
             Err(write_error::serialization_failure(false))
         }
@@ -144,6 +147,7 @@ pub(super) fn lock_newest<'v, 'c: 'v>(
     Ok(match locked {
         Locked::Unchanged(newest) => Ok(newest),
         Locked::Changed(newest) => Err(Written::Changed(newest)),
+        // The row is in another partition by now; PostgreSQL, too, does not follow it and says so.
         Locked::Moved => return Err(write_error::moved_row()),
         Locked::SelfModified => Err(self_modified(verb, table, row, runtime)?),
         Locked::Gone | Locked::Busy => Err(Written::Gone),
@@ -179,6 +183,8 @@ pub(super) fn refuse_modified_inside(
 /// 40001 for a row that was changed after the transaction's snapshot: its message tells a delete from an update.
 #[cold]
 pub fn serialization_error(table: &Table, row: RowId, runtime: &Runtime<'_, '_>) -> SqlError {
+    // KEY SHARE and NOWAIT: the weakest question to ask for the newest state. A failure to get it costs the wording
+    // alone.
     let newest =
         runtime
             .transaction()

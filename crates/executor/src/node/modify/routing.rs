@@ -36,6 +36,7 @@ pub struct Routing {
     /// Positions of the root's columns that the statement gives values to.
     given: Box<[u16]>,
     on_conflict: Option<OnConflict>,
+    /// By OID. The lock is held for look-ups only; two runs may compile the same leaf, and the later one stays.
     leaves: Mutex<HashMap<Oid, Arc<Leaf>>>,
 }
 
@@ -69,6 +70,8 @@ impl Routing {
         })))
     }
 
+    /// What a partition that is locked needs to take rows; compiled when it is first met, and again when its version
+    /// has moved.
     fn leaf(&self, relation: &Arc<Relation>, runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Leaf>> {
         if let Some(leaf) = self.leaves.lock().get(&relation.oid)
             && leaf.into.target.relation.version == relation.version
@@ -103,6 +106,7 @@ impl Leaf {
             None => None,
         };
         let updated = updated_columns(mapped.as_ref());
+        // The binder recurses over expressions as deep as their texts; a session's coroutine has a small stack.
         let mut bound = None;
         context
             .host
@@ -113,6 +117,7 @@ impl Leaf {
             Some(conflict) => Some(Conflict::compile(conflict, relation)?),
             None => None,
         };
+        // Same positions and as many columns: rows are handed on as they are.
         let alike = to_leaf.is_identity() && root.columns.len() == relation.columns.len();
         let from_root = (!alike).then(|| {
             let mut from_root = vec![None; relation.columns.len()];
@@ -123,6 +128,7 @@ impl Leaf {
             }
             from_root.into()
         });
+        // Errors show the row in the columns of the table that the statement names.
         let target = Target::compile(relation, &bound.checks)?.named_as(root, given);
         let generated = compile_assignments(&bound.generated)?;
         Ok(Leaf {
@@ -167,6 +173,7 @@ struct Bound {
 }
 
 impl Bound {
+    /// `updated`: what ON CONFLICT DO UPDATE assigns, in the leaf's columns; UPDATE OF triggers ask for it.
     fn of(relation: &Arc<Relation>, updated: Option<&[u16]>, catalog: &dyn CatalogView) -> SqlResult<Bound> {
         let mut generated = Vec::new();
         for (position, column) in relation.columns.iter().enumerate() {
@@ -283,12 +290,15 @@ struct Level {
     relation: Arc<Relation>,
     scheme: Arc<PartitionScheme>,
     keys: KeyExpressions,
+    /// By position in the scheme.
     slots: Vec<Slot>,
 }
 
+/// What stands behind one partition of a level, as far as this statement has come.
 enum Slot {
     Unknown,
     Level(Box<Level>),
+    /// Its position among the open leaves.
     Leaf(usize),
 }
 
@@ -318,11 +328,13 @@ impl Router {
     /// The leaf for a row of the root, which becomes a row of the leaf.
     pub fn route(&mut self, row: &mut Vec<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<&mut OpenLeaf> {
         let root = &self.routing.root;
+        // Opened with the first row: a statement that writes none locks no partition.
         if self.top.is_none() {
             self.top = Some(Level::open(Arc::clone(root), root)?);
         }
         let top = self.top.as_mut().expect("made above");
         if let Some(root) = &self.routing.inner {
+            // The named table is a partition itself. What its ancestors' bounds exclude must not get in from below.
             root.check_partition(row, runtime)?;
         }
         let found = top.descend(&self.routing, &mut self.opened, row, runtime)?;
@@ -382,6 +394,7 @@ impl Level {
                 Slot::Unknown => return Err(SqlError::internal("a partition was not opened")),
             };
             let partition = routing.leaf(&relation, runtime)?;
+            // A copy: the row goes on in the root's columns, to levels further down.
             let mut own = row.to_vec();
             partition.to_leaf(&mut own);
             partition.into.target.check_partition(&own, runtime)?;
@@ -405,6 +418,7 @@ impl Level {
         if relation.is_partitioned() {
             return Ok(Slot::Level(Box::new(Level::open(relation, &routing.root)?)));
         }
+        // The relation is the one seen after the lock was granted; what the plan knew of it may be older.
         opened.leaves.push(OpenLeaf {
             leaf: routing.leaf(&relation, runtime)?,
             table: runtime.table(relation.table)?,

@@ -73,6 +73,8 @@ struct Captures {
 }
 
 impl Captures {
+    /// Every trigger that is not disabled counts: whether `ENABLE REPLICA` or `ALWAYS` fires depends on the session's
+    /// setting when the statement runs.
     fn of(relation: &Relation) -> Captures {
         let mut captures = Captures::default();
         let add = |to: &mut TriggerEvents, events: TriggerEvents| {
@@ -94,6 +96,7 @@ impl Captures {
         captures
     }
 
+    /// Whether rows of this operation have to be kept at all.
     fn any(self, operation: TriggerOperation) -> bool {
         let events = events_of(operation);
         self.old.intersects(events) || self.new.intersects(events)
@@ -173,6 +176,7 @@ impl RowTriggers {
         for fired in &self.fired {
             if fired.trigger.timing != timing
                 || !fired.events.intersects(events)
+                // WHEN sees the row as the triggers before this one left it.
                 || !fired.wants(&self.relation, old, new.as_deref().map(Vec::as_slice), runtime)?
             {
                 continue;
@@ -186,10 +190,13 @@ impl RowTriggers {
                 old_table: None,
                 new_table: None,
             };
+            // A BEFORE trigger that returns NULL suppresses the row; the triggers behind it are not asked.
             let Some(returned) = call.run(runtime)? else {
                 return Ok(false);
             };
             if let Some(new) = &mut new {
+                // A trigger of the partition itself may move the row: the bound is tested behind it, and the error is
+                // another.
                 let inserted = operation == TriggerOperation::Insert && fired.trigger.parent.is_some();
                 if inserted && self.sends_elsewhere(new, &returned, runtime)? {
                     return Err(self.moves_row(&fired.trigger));
@@ -232,6 +239,7 @@ impl RowTriggers {
     ) -> SqlResult<()> {
         let table = self.collect(operation, old, new, runtime)?;
         let events = events_of(operation);
+        // One copy of the row serves all its events; it is made when the first trigger wants it.
         let mut change = None;
         for fired in &self.fired {
             if fired.trigger.timing != TriggerTiming::After
@@ -270,6 +278,7 @@ impl RowTriggers {
             return Ok(None);
         }
         let events = events_of(operation);
+        // An UPDATE of which nobody asks for OLD TABLE keeps no old rows.
         let old = old.filter(|_| self.captures.old.intersects(events));
         let new = new.filter(|_| self.captures.new.intersects(events));
         let room = Room::new(runtime);
@@ -316,6 +325,7 @@ impl StatementTriggers {
         if *stage != Stage::New {
             return Ok(());
         }
+        // Set before the triggers run: `next` is called once per row of RETURNING.
         *stage = Stage::Begun;
         if self.fired.is_empty() {
             return Ok(());
@@ -335,6 +345,7 @@ impl StatementTriggers {
         if self.fired.is_empty() {
             return Ok(());
         }
+        // As fireASTriggers of nodeModifyTable.c: for ON CONFLICT DO UPDATE first UPDATE, then INSERT.
         let operations = self.operations.iter().rev();
         operations
             .copied()
@@ -358,6 +369,7 @@ impl StatementTriggers {
                     old_table: None,
                     new_table: None,
                 };
+                // What a statement trigger returns is ignored: it cannot suppress the statement.
                 call.run(runtime)?;
             }
         }
@@ -366,12 +378,15 @@ impl StatementTriggers {
 
     fn after(&self, operation: TriggerOperation, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let key = (self.relation.oid, operation);
+        // Before anything is queued: a writing WITH query or a cascade may have queued the same triggers already.
         AfterEvents::of(runtime.values).cancel_statement_events(key);
         for fired in self.of(TriggerTiming::After, operation) {
             if !fired.wants(&self.relation, None, None, runtime)? {
                 continue;
             }
             let sees_tables = fired.trigger.old_table.is_some() || fired.trigger.new_table.is_some();
+            // The number names the rows that were collected so far; the tables themselves are taken when the trigger
+            // fires.
             let table = sees_tables.then(|| AfterEvents::of(runtime.values).table_number(key));
             let event = TriggerEvent {
                 fired: Arc::clone(fired),
@@ -413,6 +428,8 @@ impl Compiled {
         let mut rows = Vec::with_capacity(2 * width);
         for row in [old, new] {
             match row {
+                // The condition is bound over OLD's columns, then NEW's; a side that the operation does not have is all
+                // NULL.
                 Some(row) => rows.extend_from_slice(&row[..width]),
                 None => rows.resize(rows.len() + width, Datum::Null),
             }
@@ -433,6 +450,7 @@ pub struct TriggerEvent {
 }
 
 impl TriggerEvent {
+    /// Only constraint triggers can be deferred; all others have none.
     pub fn deferral(&self) -> Option<Deferral> {
         let constraint = self.fired.trigger.constraint?;
         constraint.deferrable.then_some(Deferral {
@@ -458,6 +476,7 @@ impl TriggerEvent {
         })
     }
 
+    /// Calls the trigger's function. From then on its transition tables take no more rows.
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let queue = AfterEvents::of(runtime.values);
         let tables = self.table.map(|number| queue.transition_tables(number));
@@ -496,6 +515,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Calls the function; under EXPLAIN ANALYZE also measures it. None: the trigger returned NULL.
     fn run(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Vec<Datum>>> {
         if runtime.values.run.is_none() {
             return self.call_function(runtime);
@@ -544,6 +564,8 @@ impl Call<'_> {
             trigger: Some(&told),
         };
         let mut tables = Vec::new();
+        // The tables are relations of the session's catalog while the function runs, so that queries in its body find
+        // them by name; what an outer trigger has shown is put back behind the call, also when it fails.
         let names = &mut runtime.context().session.catalog.transition_tables;
         for (name, rows) in [
             (&trigger.old_table, self.old_table),
@@ -561,6 +583,7 @@ impl Call<'_> {
         let returned = run(&call, snapshot, context);
         context.session.trigger_depth -= 1;
         context.session.catalog.transition_tables.show(outer);
+        // After the catalog and the depth are put back: an error must leave both as it found them.
         match returned? {
             Returned::Trigger(row) => Ok(row),
             Returned::Value(_) | Returned::Rows(_) => Err(SqlError::new(

@@ -29,6 +29,7 @@ use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::runtime::Mark;
 use crate::runtime::Runtime;
 
+/// A compiled UPDATE of a table and of all tables below it that the plan names.
 pub struct Program {
     /// By the member number of the mark.
     targets: Box<[UpdateTarget]>,
@@ -42,11 +43,13 @@ pub struct Program {
     values: Box<[Expression]>,
     /// Of partitions: how rows move among them.
     moving: Option<Moving>,
+    // They fire for the named relation alone, never for its partitions or children.
     statement_triggers: StatementTriggers,
     pub counted: bool,
 }
 
 /// The marks with the written relation's own among them.
+// EvalPlanQual must find the target row in the list, too: it is the one whose newest version counts.
 pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<RowMark> {
     let mut marks = marks.to_vec();
     if marks.iter().all(|other| other.scan != scan) {
@@ -92,6 +95,7 @@ pub struct State {
     old: Vec<Datum>,
     /// The new row; for RETURNING the joined row follows.
     new: Vec<Datum>,
+    /// The assigned values, evaluated once per attempt, in the order of `UpdateTarget::assigned`.
     values: Vec<Datum>,
     row: Vec<Datum>,
     scratch: Vec<u8>,
@@ -148,6 +152,7 @@ impl State {
             runtime.burn(1)?;
             copy_row(self.input.row(), &mut self.joined);
             self.pending = target_row(&self.joined, self.program.mark)?;
+            // A null mark is the null-extended side of an outer join: no row of the target is there to update.
             if self.pending.is_some() {
                 return Ok(true);
             }
@@ -169,9 +174,12 @@ impl State {
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
             return Ok(false);
         };
+        // Every turn starts from a newer version that this transaction has locked, so that nobody can change it again
+        // before the second attempt.
         loop {
             match self.write(version, written, table, writer, runtime)? {
                 Written::Done => return Ok(true),
+                // A row that a join yields twice is updated once, by the first match (PostgreSQL's TM_SelfModified).
                 Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
                 Written::Changed(newest) => {
                     let locked = |scan| scan == program.scan;
@@ -180,6 +188,7 @@ impl State {
                     if !rechecker.run(input, marks, &locked, joined, runtime)? {
                         return Ok(false);
                     }
+                    // The joined row was replaced by the recheck; the values are computed from it anew.
                     version = newest;
                 }
             }
@@ -216,6 +225,7 @@ impl State {
         let target = &written.target;
         let transaction = runtime.transaction();
         let id = version.row();
+        // A row before this one may have moved; `run` asks per row.
         self.moved = false;
         if written.before_row {
             // A BEFORE trigger is shown the newest version, and nobody changes it behind its back.
@@ -235,12 +245,14 @@ impl State {
             Made::Refused => return Ok(Written::Refused),
             Made::Elsewhere => return self.move_row(version, written, table, runtime),
         }
+        // No lock is taken first: `update` locks the row and answers `Changed` when `version` is not the newest one.
         loop {
             let bytes = writer.finish().map_err(write_error::row_too_large)?;
             match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
                 Ok(()) => break,
                 Err(WriteError::SelfModified) => return self_modified("updated", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
+                    // With BEFORE triggers the row is locked already, so that nobody else can have changed it.
                     if transaction.isolation() == Isolation::ReadCommitted && !written.before_row =>
                 {
                     match lock_newest(
@@ -253,6 +265,7 @@ impl State {
                         Ok(newest) => version = newest,
                         Err(ended) => return Ok(ended),
                     }
+                    // Made again from the version that is locked: the bytes of the first attempt came from another one.
                     match self.make_row(written, table, &version, writer, runtime)? {
                         Made::Row => {}
                         Made::Refused => return Ok(Written::Refused),
@@ -260,6 +273,7 @@ impl State {
                     }
                 }
                 Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
+                // The row as datums is needed for the message only (the key of a duplicate).
                 Err(error) => {
                     let row = self.whole_new_row(written, table, &version);
                     return Err(target.write_error(error, &row, runtime));
@@ -269,6 +283,7 @@ impl State {
         if written.needs_row {
             target.row_updated(id, (&self.old, &self.new), written.triggers.as_ref(), runtime)?;
         } else {
+            // Foreign keys and triggers would have set `needs_row`: they do not concern this update.
             target.deferrable_keys.row_written(&target.relation, runtime)?;
         }
         Ok(Written::Done)
@@ -284,11 +299,14 @@ impl State {
     ) -> SqlResult<Written<'v>> {
         let program = Arc::clone(&self.program);
         let target = &written.target;
+        // The statement names the partition itself: its rows may not leave it.
         let Some(moving) = &program.moving else {
             return Err(target.partition_violation(&self.new, runtime));
         };
         let transaction = runtime.transaction();
         let id = version.row();
+        // The delete of a move is one to BEFORE ROW and AFTER ROW triggers of the old partition, as in
+        // ExecCrossPartitionUpdate; statement triggers see an UPDATE alone.
         if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_delete) {
             match lock_newest(
                 &version,
@@ -306,6 +324,7 @@ impl State {
             refuse_modified_inside("deleted", table, id, runtime)?;
         }
         loop {
+            // Deleted before it is inserted: a unique key that the row keeps would otherwise meet its own old version.
             match runtime.retry(|transaction| transaction.delete_moved(table, &version))? {
                 Ok(()) => break,
                 Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
@@ -331,9 +350,12 @@ impl State {
             triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
         }
         let keys = &target.foreign_keys;
+        // Copied before `insert` turns `self.new` into the root's columns: the foreign keys here read the partition's.
         let moved = keys.is_referenced().then(|| self.new.clone());
         let router = self.router.get_or_insert_with(|| moving.router());
         let (relation, scratch) = (&target.relation, &mut self.scratch);
+        // A BEFORE INSERT trigger of the new partition refused the row: the delete stands, and to those who refer to it
+        // the row is gone.
         if !moving.insert(router, relation, &mut self.new, scratch, runtime)? {
             keys.row_deleted(relation, &self.old, runtime)?;
             return Ok(Written::Refused);
@@ -372,6 +394,7 @@ impl State {
             if !complete_update(place, rules, &self.old, &mut self.new, runtime)? {
                 return Ok(Made::Refused);
             }
+            // Before NOT NULL and CHECK: those of the partition that will take the row judge it, not those of this one.
             if written.may_leave && written.target.leaves_partition(&self.new, runtime)? {
                 return Ok(Made::Elsewhere);
             }
@@ -380,6 +403,7 @@ impl State {
             return Ok(Made::Row);
         }
         let columns = &written.target.relation.columns;
+        // Columns that are not assigned met NOT NULL when they were stored: only the assigned ones can break it.
         for (position, value) in written.assigned.iter().zip(&self.values) {
             if value.is_null() && columns[*position].not_null {
                 let row = self.whole_new_row(written, table, version);
@@ -387,6 +411,7 @@ impl State {
             }
         }
         writer.clear();
+        // The stored bytes first, then the new values over them; the writer keeps the last value set for a column.
         for position in 0..codec.width() {
             writer.set_from(position, &view);
         }
@@ -424,6 +449,8 @@ impl State {
                     runtime.values.affected += 1;
                 }
                 let moved = program.moving.as_ref().filter(|_| self.moved);
+                // A moved row is held in the root's columns, with the table's OID behind; the others in their
+                // partition's.
                 let (checks, relation) = match moved {
                     Some(moving) => (&moving.view_checks, moving.root()),
                     None => (&written.view_checks, &written.target.relation),
@@ -434,6 +461,8 @@ impl State {
                     None => written.returning.as_deref(),
                 };
                 if let Some(returning) = returning {
+                    // RETURNING reads the new row, then the columns of FROM; both in one row for the compiled
+                    // expressions.
                     self.new.extend_from_slice(&self.joined);
                     project(returning, &self.new, runtime, &mut self.row)?;
                     return Ok(Stop::Row);
@@ -442,6 +471,7 @@ impl State {
             if !self.fetch(runtime)? {
                 return Ok(Stop::End);
             }
+            // The writer has the layout of one table: the caller makes another one.
             if self.pending.is_some_and(|mark| mark.member != member) {
                 return Ok(Stop::OtherTable);
             }
@@ -485,6 +515,7 @@ impl State {
         while let Some(Mark { member, .. }) = self.pending {
             let number = member.0 as usize;
             let relation = &self.program.targets[number].target.relation;
+            // The buffers go from one writer to the next: a writer borrows the layout and cannot outlive this call.
             let table = resolve(&mut self.tables[number], relation, runtime)?;
             let mut writer =
                 RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));

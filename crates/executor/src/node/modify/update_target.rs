@@ -44,11 +44,13 @@ impl UpdateTarget {
         let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
         let before_row = triggers.as_ref().is_some_and(before_row);
         let generated = node.generated.iter().map(|(position, _)| position);
+        // Generated columns are written, too, so that their keys and foreign keys count as changed.
         let written: Vec<u16> = node.assigned.iter().chain(generated).copied().collect();
         let changed = |position: usize| written.iter().any(|other| *other as usize == position);
         // A trigger may change any column.
         let may_leave = moving::concerns_partition(&node.relation, &changed)
             || before_row && node.relation.is_partition();
+        // Whatever reads the row as datums; without any of these the stored bytes are copied column by column.
         let needs_row = target.has_checks()
             || may_leave
             || !node.generated.is_empty()
@@ -72,6 +74,8 @@ impl UpdateTarget {
         })
     }
 
+    /// As PostgreSQL's ExecUpdateLockMode: FOR NO KEY UPDATE lets others hold FOR KEY SHARE, so that an update of a
+    /// parent does not stand in the way of inserts of children.
     pub fn lock_strength(&self) -> RowLockStrength {
         match self.changes_key {
             true => RowLockStrength::Update,
@@ -115,6 +119,7 @@ pub(super) fn complete_update(
         if !triggers.before(TriggerOperation::Update, Some(old), Some(new), runtime)? {
             return Ok(false);
         }
+        // The trigger may have updated or deleted this very row: writing over that would lose it.
         refuse_modified_inside("updated", table, id, runtime)?;
     }
     compute_generated(generated, new, runtime)?;

@@ -25,6 +25,7 @@ pub(super) struct ReferencedPartitions {
     /// Names of the key's columns at the root, in the foreign key's order.
     columns: Vec<String>,
     index: Oid,
+    /// By OID and version of the leaf: an index that was replaced is not used again.
     leaves: Mutex<HashMap<(Oid, u64), Arc<Referenced>>>,
 }
 
@@ -46,6 +47,7 @@ impl ReferencedPartitions {
         types: &[ColumnType],
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<Arc<Referenced>>> {
+        // Looked up anew per key: ATTACH and DETACH since the plan was made are met here.
         let mut relation = runtime.relation(self.root.oid)?;
         let mut key = Vec::new();
         let mut scratch = Vec::new();
@@ -70,14 +72,17 @@ impl ReferencedPartitions {
                     },
                 });
             }
+            // No partition takes the key, so no row can have it.
             let Some(found) = scheme.find(&key, &mut scratch) else {
                 return Ok(None);
             };
+            // Locked as a SELECT FOR KEY SHARE of the partition locks it, until the transaction's end.
             relation = lock_partition(scheme.partitions[found].oid, TableLockMode::RowShare, runtime)?;
         }
         self.referenced(relation, runtime).map(Some)
     }
 
+    /// The leaf's own index of the referenced key: partitions have one each, below the root's.
     fn referenced(&self, leaf: Arc<Relation>, runtime: &Runtime<'_, '_>) -> SqlResult<Arc<Referenced>> {
         let known = (leaf.oid, leaf.version);
         if let Some(referenced) = self.leaves.lock().get(&known) {
@@ -147,6 +152,7 @@ pub(super) fn reported(
     runtime: &Runtime<'_, '_>,
 ) -> SqlResult<(Arc<Relation>, String)> {
     let (mut relation, mut constraint) = (Arc::clone(relation), constraint.clone());
+    // From the referencing partition up to the table on which the constraint was declared.
     while let (Some(above), Some(&parent)) = (constraint.parent, relation.parents.first()) {
         relation = runtime.relation(parent)?;
         let found = relation.constraints.iter().find(|known| known.oid == above);
@@ -159,6 +165,8 @@ pub(super) fn reported(
     }
     let catalog = &runtime.session().catalog;
     let below = catalog.current().descendants_of(key.referenced);
+    // The name that PostgreSQL gives to the constraint's copy for a referenced partition: numbered, here by the
+    // partition's position.
     let number = below.iter().position(|oid| *oid == written.oid).unwrap_or(0) + 1;
     let columns = key_columns(&relation, &constraint);
     let name = format!("{}_{}_fkey{number}", relation.name, columns.join("_"));

@@ -32,6 +32,7 @@ pub(super) struct ReferencingKey {
     pub resolved: OnceLock<Referencing>,
 }
 
+/// The other relation's end, as far as checks and actions of the written one need it.
 pub(super) struct Referencing {
     pub relation: Arc<Relation>,
     pub key: ForeignKey,
@@ -60,6 +61,7 @@ pub struct Gone {
 }
 
 impl ReferencingKey {
+    /// Looks the other relation up, once per plan: a plan ends when either relation changes.
     pub fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&Referencing> {
         if let Some(resolved) = self.resolved.get() {
             return Ok(resolved);
@@ -93,6 +95,7 @@ impl ReferencingKey {
             Some((description, order)) => Some((find_index(&table, description.index)?, order)),
             None => None,
         };
+        // Another session may have been faster: both found the same.
         Ok(self.resolved.get_or_init(|| Referencing {
             relation,
             key,
@@ -105,6 +108,7 @@ impl ReferencingKey {
         }))
     }
 
+    /// Queues the check or the action for a key that a row had and has no longer. `new`: the key it got instead.
     pub fn note_gone(
         self: &Arc<ReferencingKey>,
         parent: &Arc<Relation>,
@@ -139,6 +143,7 @@ impl ReferencingKey {
 
 /// The foreign key's columns in the order in which an index begins with them.
 fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>> {
+    // An invalid index may lack rows, a partial one has not all, and a hash has no prefixes.
     let searchable = index.method.abilities().ordered && index.predicate.is_none() && index.valid;
     if !searchable || index.keys.len() < key.columns.len() {
         return None;
@@ -170,6 +175,7 @@ impl Gone {
         heap_bytes(&self.old) + self.new.as_deref().map_or(0, heap_bytes)
     }
 
+    /// Carries out ON DELETE or ON UPDATE, at the end of the statement or of the transaction.
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let referencing = self.key.resolve(runtime)?;
         let action = match self.new {
@@ -182,6 +188,8 @@ impl Gone {
                 self.refuse_if_referenced(referencing, runtime)
             }
             ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {
+                // One action on the partitioned table reaches all its partitions; a partition's own part would run it
+                // again.
                 if !referencing.inherited {
                     cascade::run(
                         referencing,
@@ -209,6 +217,7 @@ impl Gone {
     /// NO ACTION: another row may have taken over the key within the statement.
     fn key_is_back(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let types = referencing.referenced_columns.iter();
+        // A child's view of it: the probe locks the row that has the key FOR KEY SHARE, so that it stays.
         let probe = OwnKey {
             name: referencing.reported.1.clone(),
             key: referencing.key.clone(),
@@ -300,6 +309,7 @@ impl Referencing {
         parent: &Relation,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
+        // A key that the referencing columns cannot hold is in none of their rows.
         let Some(values) = self.own_values(values, parent, runtime) else {
             return Ok(false);
         };
@@ -319,6 +329,7 @@ impl Referencing {
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         for (column, &position) in index.key_program.columns().iter().zip(order) {
             let ty = self.relation.columns[self.key.columns[position] as usize].ty;
+            // A value between two of the column's values, or beyond all of them, stands in no index entry.
             if key_bound(&values[position], ty) != KeyBound::Exact {
                 return Ok(false);
             }
@@ -328,10 +339,12 @@ impl Referencing {
         let mut cursor = Cursor::new(KeyRange::prefix(&key), Direction::Forward);
         while let Some((_, row)) = cursor.next(&index.tree) {
             runtime.burn(1)?;
+            // The snapshots are taken when the first entry is met: a key without entries, the usual case, costs none.
             if latest.is_none() {
                 latest = Some(Latest::begin(runtime)?);
             }
             let latest = latest.as_ref().expect("just made");
+            // Judged by snapshots first, and only then locked: a lock would wait for rows that do not count.
             if self.is_child(row, values, latest, runtime) && self.row_refers(row, values, runtime)? {
                 return Ok(true);
             }
@@ -371,6 +384,7 @@ impl Referencing {
                 }
             }
         }
+        // Locked behind the scan: a scan must not stand open while this session waits.
         for row in candidates {
             runtime.burn(1)?;
             if self.row_refers(row, values, runtime)? {
