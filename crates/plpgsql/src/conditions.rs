@@ -129,8 +129,9 @@ static CONDITIONS: &[(&str, &str)] = &[
     ("zero_length_character_string", "2200F"),
 ];
 
-/// The codes behind a name; none where there is no such condition.
+/// The codes behind a name, of which a few have two; none where there is no such condition.
 pub fn codes(name: &str) -> Vec<SqlState> {
+    // The table is sorted, as a test checks.
     let first = CONDITIONS.partition_point(|(known, _)| *known < name);
     let named = CONDITIONS[first..].iter().take_while(|(known, _)| *known == name);
     named.map(|(_, code)| SqlState::new(code)).collect()

@@ -1,4 +1,8 @@
 //! The language as the door of routines knows it: bodies are compiled once per session and version, kept, and run.
+//!
+//! Promises: whatever ends a body with an error, the error's context has one line for this function on its way out.
+//! Leaves out: identity, settings, depth and the caller's snapshot, which `mote_commands::routine::call` sets up
+//! before.
 
 use mote_commands::routine::Holdings;
 use std::sync::Arc;
@@ -20,6 +24,7 @@ use mote_commands::utility::BodyContext;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall, TriggerCall};
 
+/// The language's entry in the table of languages; without state, since the session keeps what it compiles.
 pub struct PlPgSql;
 
 /// The name that errors give to DO's block.
@@ -30,6 +35,7 @@ impl Language for PlPgSql {
         "plpgsql"
     }
 
+    // With declared types: a polymorphic argument has no actual type yet, and the table of a trigger is not known.
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let types: Vec<ColumnType> = routine.inputs().map(|argument| argument.ty.ty).collect();
         let source = source(routine, &types, routine.result.ty, None, context);
@@ -43,6 +49,7 @@ impl Language for PlPgSql {
             })
     }
 
+    // PostgreSQL: plpgsql_call_handler.
     fn call(&self, call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
         if call.routine.is_trigger() && call.trigger.is_none() {
             let message = "trigger functions can only be called as triggers";
@@ -57,6 +64,7 @@ impl Language for PlPgSql {
         let code = body.with(|context| code_of(call, context))?;
         let volatile = call.routine.volatility == Volatility::Volatile;
         let mut frame = Frame::new(&code, volatile);
+        // The caller of a function that returns record tells the columns, by a column definition list for example.
         if let Some(columns) = call.columns {
             let (names, types) = columns
                 .iter()
@@ -64,17 +72,21 @@ impl Language for PlPgSql {
                 .unzip();
             frame.columns = Some(Arc::new(RowType::named(types, names)));
         }
+        // What an expression of a stable or immutable function sees is the caller's. A volatile one's statements
+        // begin snapshots of their own (`nested`), but its simple expressions read no rows and use this one.
         body.with(|context| {
             frame.snapshot = Some(context.transaction.snapshot());
             Ok(())
         })?;
         let result = run(&mut frame, call, body);
+        // A frame whose error was raised again has its line in the context already; a second one would name it twice.
         result.map_err(|error| match frame.raised_again {
             true => error,
             false => error.context(frame.place()),
         })
     }
 
+    // PostgreSQL: plpgsql_inline_handler. Nothing is kept: DO is compiled each time.
     fn run_block(&self, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
         let source = Source {
             signature: INLINE.into(),
@@ -87,11 +99,13 @@ impl Language for PlPgSql {
             trigger: None,
         };
         let code = body.with(|context| {
+            // Errors of the block's text point into the statement of DO around it.
             let statement = context.session.statement_text.clone();
             let code = compiled(&source, true, context);
             code.map_err(|error| place::in_statement(error, INLINE, text, Some(&statement)))
         })?;
         let mut frame = Frame::new(&code, true);
+        // As PostgreSQL outside of an atomic context: a turn may end the transaction, so no rows are read ahead.
         frame.rows_at_a_time = 1;
         let result = frame.block(&code.block, body);
         result.map(|_| ()).map_err(|error| match frame.raised_again {
@@ -105,6 +119,7 @@ impl Language for PlPgSql {
 fn compiled(source: &Source<'_>, check: bool, context: &mut StatementContext<'_>) -> SqlResult<Code> {
     let catalog = &context.session.catalog;
     let mut result = None;
+    // Parser, compiler and grammar recurse with the body's nesting; nothing in here suspends.
     context.host.on_large_stack(&mut || {
         let code = mote_grammar::plpgsql::parse(source.body);
         result =
@@ -114,6 +129,9 @@ fn compiled(source: &Source<'_>, check: bool, context: &mut StatementContext<'_>
 }
 
 /// The compiled body of a call, from the session's store.
+///
+/// The key and `is_current` decide together: the key follows the routine, its actual types and the trigger's table;
+/// the tables and types of declarations (`%ROWTYPE`, composite types) are only known once the body is compiled.
 fn code_of(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Arc<Code>> {
     let routine = call.routine;
     let key = CompiledKey {
@@ -125,6 +143,7 @@ fn code_of(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlRes
             .map(|trigger| (trigger.relation.oid, trigger.relation.version)),
     };
     let known = Holdings::of(context.calls).routines.compiled::<Code>(&key);
+    // A stale body stays under its key until the new one replaces it below.
     if let Some(code) = known.filter(|code| is_current(code, &context.session.catalog)) {
         return Ok(code);
     }
@@ -138,6 +157,7 @@ fn code_of(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlRes
 
 /// Whether the tables that variables are rows of are as they were.
 fn is_current(code: &Code, catalog: &dyn CatalogView) -> bool {
+    // A table that was dropped and made again under its name has another OID, and is not found under this one.
     let same = |(oid, version): &(Oid, u64)| {
         let relation = catalog.relation(*oid);
         relation.is_some_and(|relation| relation.version == *version)
@@ -156,6 +176,8 @@ fn source<'a>(
     let catalog = &context.session.catalog;
     let mut actual = types.iter();
     let arguments = routine.arguments.iter().map(|argument| {
+        // `types` are those of the call's arguments, one per input in order: they differ from the declaration's where
+        // that is polymorphic.
         let ty = match argument.mode.is_input() {
             true => *actual.next().unwrap_or(&argument.ty.ty),
             // What a polymorphic output becomes follows from the inputs; only its first row tells here.
@@ -170,6 +192,7 @@ fn source<'a>(
     });
     let procedure = routine.kind == RoutineKind::Procedure;
     let types = routine.arguments.iter().map(|argument| argument.ty.ty.oid);
+    // Arguments of composite types are rows with the attributes of this moment.
     let rows = types.filter(|ty| is_composite(*ty));
     let relations = rows.filter_map(|ty| Some((ty, catalog.version_of(ty)?)));
     Source {
@@ -180,12 +203,14 @@ fn source<'a>(
         relations: relations.collect(),
         returns: returns(routine, result),
         procedure,
+        // Outer Some: a trigger function. Inner None: its table is not known, as in CREATE FUNCTION.
         trigger: routine
             .is_trigger()
             .then(|| trigger.map(|trigger| row_type(trigger.relation))),
     }
 }
 
+/// A composite type makes a row variable, bare `record` one without a structure.
 fn kind_of(ty: ColumnType, catalog: &dyn CatalogView) -> VariableKind {
     match (ty.oid, catalog.row_type(ty.oid)) {
         (_, Some(row)) => VariableKind::Record(Some(row)),
@@ -194,6 +219,7 @@ fn kind_of(ty: ColumnType, catalog: &dyn CatalogView) -> VariableKind {
     }
 }
 
+/// From the type of this call's result, in which polymorphic types are replaced.
 fn returns(routine: &Routine, result: ColumnType) -> Returns {
     match (result.oid, routine.returns_set) {
         (oid::TRIGGER, _) => Returns::Trigger,
@@ -214,6 +240,8 @@ fn signature(routine: &Routine, catalog: &dyn CatalogView) -> String {
         None => format_type(argument.ty.ty.oid, -2),
     });
     let types = types.collect::<Vec<_>>().join(",");
+    // PostgreSQL's format_procedure asks whether the name finds this routine; here another one of the same signature
+    // further ahead in the path does not count.
     let visible = catalog.search_path().contains(&routine.schema);
     match visible {
         true => format!("{}({types})", routine.name),
@@ -221,6 +249,7 @@ fn signature(routine: &Routine, catalog: &dyn CatalogView) -> String {
     }
 }
 
+/// Arguments in, the outermost block, the result out. The caller adds the context of errors.
 fn run<'c>(
     frame: &mut Frame<'c>,
     call: &RoutineCall<'_>,
@@ -229,10 +258,12 @@ fn run<'c>(
     let code = frame.code;
     body.with(|context| enter(frame, call, context))?;
     frame.block(&code.block, body)?;
+    // A set is what RETURN NEXT and RETURN QUERY gathered; reaching the end of the body is no error.
     if code.returns.is_set() {
         return Ok(Returned::Rows(std::mem::take(&mut frame.result.rows)));
     }
     let value = body.with(|context| frame.returned(context))?;
+    // NULL from a BEFORE or INSTEAD OF trigger for rows means: leave this row alone.
     match call.trigger {
         Some(trigger) => Ok(Returned::Trigger(match value {
             Datum::Record(row) => Some(whole_row(row.fields, trigger.relation)),
@@ -246,10 +277,12 @@ fn run<'c>(
 fn enter(frame: &mut Frame<'_>, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let code = frame.code;
     frame.phase = "while storing call arguments into local variables";
+    // Conversions may fail (a typmod, a domain): hence the phase, which the error's context tells.
     for ((&id, value), ty) in code.arguments.iter().zip(call.arguments).zip(call.types) {
         frame.assign_variable(id, value.clone(), *ty, context)?;
     }
     frame.phase = "during function entry";
+    // INSERT has no OLD and DELETE no NEW; such a variable is NULL, as it is in statement triggers.
     if let (Some(variables), Some(trigger)) = (&code.trigger, call.trigger) {
         let relation = trigger.relation;
         for (id, row) in [(variables.new, trigger.new), (variables.old, trigger.old)] {
@@ -263,6 +296,7 @@ fn enter(frame: &mut Frame<'_>, call: &RoutineCall<'_>, context: &mut StatementC
             frame.set(id, value);
         }
     }
+    // FOUND is false until a statement of the function sets it.
     frame.set_found(false);
     frame.phase = "";
     Ok(())
@@ -278,7 +312,8 @@ fn live_fields(row: &[Datum], relation: &Relation) -> Vec<Datum> {
     live.map(|(_, value)| value.clone()).collect()
 }
 
-/// The way back: by attribute position.
+/// The way back: by attribute position. Dropped columns are NULL in rows that are written, whatever they were in the
+/// one that was read.
 fn whole_row(fields: Vec<Datum>, relation: &Relation) -> Vec<Datum> {
     let mut fields = fields.into_iter();
     let columns = relation.columns.iter();

@@ -1,4 +1,8 @@
 //! What a trigger function may ask: NEW, OLD and the TG_ variables.
+//!
+//! NEW and OLD are rows of the trigger's table, made by `compile` and filled by `language`; the rest stands here, by
+//! name and type, in one order for the compiler and for the run. PostgreSQL computes them when they are read
+//! (plpgsql_fulfill_promise, pl_exec.c); here all are computed per call.
 
 use mote_types::{ColumnType, Datum, oid};
 
@@ -46,6 +50,7 @@ pub fn values(call: &TriggerCall<'_>) -> Vec<Datum> {
         Datum::from(if call.for_each_row { "ROW" } else { "STATEMENT" }),
         Datum::from(operation),
         Datum::oid(relation.oid),
+        // TG_RELNAME and TG_TABLE_NAME are the same; PostgreSQL keeps the former for old bodies.
         Datum::from(relation.name.as_str()),
         Datum::from(relation.name.as_str()),
         Datum::from(relation.schema.as_str()),

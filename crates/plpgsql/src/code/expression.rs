@@ -24,11 +24,15 @@ use mote_executor::context::StatementContext;
 use mote_executor::expr;
 use mote_executor::plans::CachedPlan;
 
+/// A piece of SQL at its place in a body. Shared by all runs of the body within a session; its plan is the newest
+/// one, so a run that holds another `Arc<Planned>` goes on with that.
 pub struct Expression {
     fragment: Fragment,
     /// Within its body.
     pub number: usize,
+    /// What it sees: nothing that is declared behind it.
     pub scope: Scope,
+    /// The tree depends on nothing but the text, and is kept for good. CREATE FUNCTION and DO fill it at once.
     parsed: OnceLock<ParsedStatement>,
     planned: Mutex<Option<Arc<Planned>>>,
 }
@@ -38,7 +42,8 @@ pub struct Planned {
     pub statement: nested::Statement,
     pub plan: Arc<CachedPlan>,
     pub form: Form,
-    /// The variables it reads.
+    /// The variables that the binder met in it, sorted. A name that is no variable is a column's, and does not stand
+    /// here.
     pub used: Vec<VariableId>,
     /// Types of variables that have none of their own, and structures of rows, as they were.
     pub assumed: Vec<(VariableId, ColumnType, Option<Arc<RowType>>)>,
@@ -46,10 +51,13 @@ pub struct Planned {
     pub row: Arc<RowType>,
 }
 
+/// How an expression runs. PostgreSQL's exec_simple_check_plan (pl_exec.c) decides the like.
 pub enum Form {
+    /// Compiled, with the type of its value. It reads no rows, so that any snapshot will do.
     Simple(expr::Expression, ColumnType),
     /// One computed value, with calls of users' functions: run as a query, and to PostgreSQL as simple as the others.
     Calls,
+    /// Whatever else: a run of the executor, with locks and a snapshot of its own.
     Query,
 }
 
@@ -91,18 +99,21 @@ impl Expression {
         let (sql, _) = self.fragment.sql();
         let mut statements = mote_grammar::parser::parse(&sql)?;
         if statements.len() != 1 {
+            // An expression that is two statements, `1; 2`, has passed the scanner; the grammar finds both here.
             let message = format!("query \"{}\" is not one statement", self.text());
             return Err(SqlError::new(state::SYNTAX_ERROR, message));
         }
         Ok(self.parsed.get_or_init(|| statements.remove(0)))
     }
 
+    /// The newest plan, whether it still holds or not: see `Frame::planned`.
     pub fn known_plan(&self) -> Option<Arc<Planned>> {
         self.planned.lock().clone()
     }
 
     /// Plans it for the names of now.
     pub fn plan(&self, names: Names, context: &mut StatementContext<'_>) -> SqlResult<Arc<Planned>> {
+        // The binder resolves names by asking `names`, which notes every variable that it meets.
         let parsed = self.parsed(context)?.clone();
         let (sql, _) = self.fragment.sql();
         let names = Arc::new(names);
@@ -110,6 +121,8 @@ impl Expression {
         let plan = statement.plan(context)?;
         let mut used = names.used.lock().clone();
         used.sort_unstable();
+        // Only these can differ between two runs of the same code: a record takes any structure, and the operand of a
+        // CASE any type. Variables with a declared type cannot make the plan stale.
         let changes = |id: &&VariableId| {
             let ty = names.types[**id as usize];
             ty == ColumnType::RECORD || names.variables[**id as usize].kind.ty() == ColumnType::UNKNOWN
@@ -161,6 +174,7 @@ impl Expression {
     }
 }
 
+/// The structure of a query's rows: names as in the output, dropped columns are not among them.
 pub fn row_type(output: &[OutputColumn]) -> Arc<RowType> {
     let (names, types) = output
         .iter()
@@ -174,6 +188,7 @@ fn form(plan: &CachedPlan) -> SqlResult<Form> {
     let PlanBody::Query(query) = &plan.plan.body else {
         return Ok(Form::Query);
     };
+    // No table, sub-query or CTE: then nothing in it depends on a snapshot, and no lock is to be taken.
     let alone = query.command == Command::Select
         && !query.writes
         && query.subplans.is_empty()
@@ -184,6 +199,8 @@ fn form(plan: &CachedPlan) -> SqlResult<Form> {
             columns,
             filter: None,
         } if alone && columns.len() == 1 => {
+            // A user's function may run statements, which want a snapshot and locks: not the caller's bare
+            // evaluation.
             if !plan.plan.routines.is_empty() {
                 return Ok(Form::Calls);
             }

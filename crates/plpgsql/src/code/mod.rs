@@ -1,7 +1,10 @@
 //! The compiled form of a body: statements with their variables found, expressions with the names they see.
 //!
 //! Invariants: immutable but for the plans of expressions, which are made when they are first needed; variables are
-//! numbered over the whole body, and an expression's parameter `n` is variable `n`.
+//! numbered over the whole body, and an expression's parameter `n` is variable `n`. So one `Code` serves every run of
+//! its body in a session, nested runs included: what changes during a run stands in its `run::frame::Frame`.
+//!
+//! Leaves out: labels of loops and blocks are checked by `compile`; a run only compares their names.
 
 pub mod expression;
 pub mod names;
@@ -19,21 +22,28 @@ use names::Arena;
 /// Number of a variable within its body.
 pub type VariableId = u16;
 
-/// A compiled body.
+/// A compiled body. What it takes from the catalog stands in `relations`, by which `language::is_current` tells that
+/// it is stale.
 pub struct Code {
     /// As errors name it: `f(integer)`, `inline_code_block`.
     pub signature: Arc<str>,
+    /// By their numbers; over the whole body, whatever block declares them.
     pub variables: Arc<[Variable]>,
+    /// What every expression's scope is a place in.
     pub arena: Arc<Arena>,
+    /// `#variable_conflict`: what a name means that is a variable and a column.
     pub conflict: NameConflict,
+    /// `#print_strict_params`: whether the errors of INTO STRICT tell the values that the query read.
     pub print_strict_params: bool,
     pub block: Block,
     /// The variables of the input arguments, in order.
     pub arguments: Vec<VariableId>,
     /// The variables of OUT, INOUT and TABLE arguments, in order.
     pub outputs: Vec<VariableId>,
+    /// FOUND. Statements set it, and nested blocks of the body share it.
     pub found: VariableId,
     pub returns: Returns,
+    /// Set for trigger functions.
     pub trigger: Option<TriggerVariables>,
     /// The tables whose rows variables are made of, with their versions: another one needs another code.
     pub relations: Vec<(Oid, u64)>,
@@ -41,6 +51,7 @@ pub struct Code {
     pub expressions: usize,
 }
 
+/// Variables that a trigger function has besides its own.
 pub struct TriggerVariables {
     pub new: VariableId,
     pub old: VariableId,
@@ -48,6 +59,7 @@ pub struct TriggerVariables {
     pub others: Vec<VariableId>,
 }
 
+/// What kind of result a body owes its caller: decides which forms of RETURN it may use, and what its end means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Returns {
     /// DO, procedures without output, void.
@@ -68,18 +80,23 @@ impl Returns {
     }
 }
 
+/// A declared variable, an argument, or one that the language declares (FOUND, SQLSTATE, the operand of a CASE).
 pub struct Variable {
     pub name: String,
     pub kind: VariableKind,
+    /// Assignments of NULL are refused at run time; `compile` makes sure that there is a default.
     pub not_null: bool,
+    /// `compile` refuses assignments; its own default is assigned at the entry of the block.
     pub constant: bool,
     /// Of its declaration.
     pub line: u32,
+    /// Computed anew whenever its block is entered. It does not see the variable itself.
     pub default: Option<Expression>,
     /// Set for a bound cursor.
     pub cursor: Option<Box<CursorDefinition>>,
 }
 
+/// A scalar of type `unknown` is the operand of a CASE: it takes the type of what is assigned to it.
 #[derive(Clone)]
 pub enum VariableKind {
     Scalar(ColumnType),
@@ -88,6 +105,7 @@ pub enum VariableKind {
 }
 
 impl VariableKind {
+    /// The declared type; a run may know a narrower one (`Frame::types`, `Frame::row_of`).
     pub fn ty(&self) -> ColumnType {
         match self {
             VariableKind::Scalar(ty) => *ty,
@@ -96,7 +114,9 @@ impl VariableKind {
     }
 }
 
+/// `name CURSOR (parameters) FOR query`. The parameters are variables that OPEN assigns.
 pub struct CursorDefinition {
+    /// SCROLL, NO SCROLL, or neither: then the plan decides whether it can run backwards.
     pub scroll: Option<bool>,
     pub parameters: Vec<VariableId>,
     pub query: Expression,
@@ -110,12 +130,14 @@ pub struct Block {
     pub exceptions: Option<Exceptions>,
 }
 
+/// An EXCEPTION section. The variables are SQLSTATE and SQLERRM, which all its handlers share.
 pub struct Exceptions {
     pub state: VariableId,
     pub message: VariableId,
     pub handlers: Vec<Handler>,
 }
 
+/// WHEN conditions THEN statements; the first handler that has a condition of the error runs.
 pub struct Handler {
     pub conditions: Vec<Condition>,
     pub statements: Vec<Statement>,
@@ -127,6 +149,7 @@ pub enum Condition {
     State(SqlState),
 }
 
+/// A statement, and the line of the body at which it begins, for the context of errors.
 pub struct Statement {
     pub line: u32,
     pub kind: StatementKind,
@@ -135,10 +158,12 @@ pub struct Statement {
 /// What is assigned to.
 pub struct Target {
     pub variable: VariableId,
+    /// From the variable inwards; empty: the variable itself.
     pub steps: Vec<Step>,
 }
 
 pub enum Step {
+    /// By name: the structure of a record is known only when it runs.
     Field(String),
     /// Subscripts in a row: elements, or slices.
     Subscripts(Vec<Subscript>),
@@ -149,11 +174,13 @@ pub enum Subscript {
     Slice(Option<Expression>, Option<Expression>),
 }
 
+/// INTO. STRICT wants exactly one row.
 pub struct Destination {
     pub strict: bool,
     pub targets: Vec<Target>,
 }
 
+/// The statements. What one does stands in `run`, by the same names.
 pub enum StatementKind {
     Block(Block),
     Assign {
@@ -164,17 +191,21 @@ pub enum StatementKind {
         branches: Vec<(Expression, Vec<Statement>)>,
         otherwise: Vec<Statement>,
     },
+    /// With an operand every condition reads its variable (`compile::statement`). Without ELSE, CASE that finds no
+    /// branch is an error; hence the difference between no `otherwise` and an empty one.
     Case {
         operand: Option<(VariableId, Expression)>,
         branches: Vec<(Expression, Vec<Statement>)>,
         otherwise: Option<Vec<Statement>>,
     },
     Loop(Loop),
+    /// EXIT (`leaves`) and CONTINUE.
     Exit {
         leaves: bool,
         label: Option<String>,
         condition: Option<Expression>,
     },
+    /// Without an expression the OUT arguments, or nothing, are the result.
     Return(Option<Expression>),
     ReturnNext(Option<Expression>),
     ReturnQuery(Query),
@@ -188,12 +219,15 @@ pub enum StatementKind {
         into: Option<Destination>,
     },
     Perform(Expression),
+    /// CALL and DO: both may run a body that ends the transaction.
     Call(Expression),
+    /// EXECUTE: a text computed at run time.
     Execute {
         query: Expression,
         using: Vec<Expression>,
         into: Option<Destination>,
     },
+    /// `stacked` reads the error whose handler runs.
     GetDiagnostics {
         stacked: bool,
         items: Vec<(Target, DiagnosticsItem)>,
@@ -202,6 +236,7 @@ pub enum StatementKind {
         cursor: VariableId,
         how: Open,
     },
+    /// FETCH, and MOVE, which has no INTO.
     Fetch {
         cursor: VariableId,
         direction: Direction,
@@ -209,6 +244,7 @@ pub enum StatementKind {
     },
     Close(VariableId),
     Null,
+    /// COMMIT and ROLLBACK, with AND CHAIN.
     Transaction {
         commit: bool,
         chain: bool,
@@ -224,6 +260,7 @@ pub struct Loop {
 pub enum LoopKind {
     Endless,
     While(Expression),
+    /// Bounds and step are computed once, before the first turn.
     Integer {
         variable: VariableId,
         reverse: bool,
@@ -235,11 +272,13 @@ pub enum LoopKind {
         targets: Vec<Target>,
         query: Query,
     },
+    /// `row` is a record of the loop's own; `arguments` are as in [`Open::Bound`].
     Cursor {
         row: VariableId,
         cursor: VariableId,
         arguments: Option<Expression>,
     },
+    /// FOREACH; `slice` is 0 for single elements, else the number of dimensions of each piece.
     Array {
         targets: Vec<Target>,
         slice: u32,
@@ -247,6 +286,7 @@ pub enum LoopKind {
     },
 }
 
+/// Where rows come from: SQL of the body, or EXECUTE of a computed text.
 pub enum Query {
     Static(Expression),
     Dynamic {
@@ -255,22 +295,27 @@ pub enum Query {
     },
 }
 
+/// RAISE. Without a level it is EXCEPTION; `again` is RAISE without anything, which raises the handled error anew.
 pub struct Raise {
     pub level: RaiseLevel,
     pub again: bool,
+    /// The first code of the condition that it names, which may have several.
     pub state: Option<SqlState>,
     /// The condition's name, the message where there is no other.
     pub condition: Option<String>,
+    /// The message, with one `%` per argument; the parser has counted them.
     pub format: Option<String>,
     pub arguments: Vec<Expression>,
     pub options: Vec<(RaiseOption, Expression)>,
 }
 
+/// OPEN. A bound cursor has all its arguments as one query of one row, in the order of its parameters.
 pub enum Open {
     Bound(Option<Expression>),
     Query { scroll: Option<bool>, query: Query },
 }
 
+/// Where FETCH and MOVE go. FIRST and LAST stand for ABSOLUTE 1 and ABSOLUTE -1.
 pub enum Direction {
     Forward(Count),
     Backward(Count),
@@ -287,7 +332,7 @@ pub enum Count {
 }
 
 impl Statement {
-    /// As contexts of errors name it.
+    /// As contexts of errors name it: PostgreSQL's words (plpgsql_stmt_typename, pl_funcs.c).
     pub fn name(&self) -> &'static str {
         match &self.kind {
             StatementKind::Block(_) => "statement block",
@@ -315,6 +360,7 @@ impl Statement {
             StatementKind::Assert { .. } => "ASSERT",
             StatementKind::Sql { .. } => "SQL statement",
             StatementKind::Perform(_) => "PERFORM",
+            // The tree has one statement for both: the first word tells them apart without the grammar.
             StatementKind::Call(call)
                 if call
                     .text()
@@ -329,6 +375,7 @@ impl Statement {
             StatementKind::GetDiagnostics { stacked: true, .. } => "GET STACKED DIAGNOSTICS",
             StatementKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
             StatementKind::Open { .. } => "OPEN",
+            // The two differ in INTO alone.
             StatementKind::Fetch { into: Some(_), .. } => "FETCH",
             StatementKind::Fetch { .. } => "MOVE",
             StatementKind::Close(_) => "CLOSE",

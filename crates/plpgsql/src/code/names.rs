@@ -2,6 +2,7 @@
 //!
 //! Entries stand in one list for the whole body; each knows the one in sight before it, so that an expression is content
 //! with a number: what is declared after it is not in its sight.
+//! PostgreSQL: the namespace stack of pl_funcs.c (plpgsql_ns_*), which is a linked list as well.
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use super::{Variable, VariableId, VariableKind};
 pub struct Scope(pub u32);
 
 impl Scope {
+    /// Before the first entry. No index reaches it, so that a walk ends there.
     pub const NONE: Scope = Scope(u32::MAX);
 }
 
@@ -37,12 +39,14 @@ pub enum Entry {
     Label(Option<String>, LabelKind),
 }
 
+/// The list. It only grows: leaving a block sets the compiler's scope back and leaves the entries where they are.
 #[derive(Default)]
 pub struct Arena {
     entries: Vec<(Scope, Entry)>,
 }
 
 impl Arena {
+    /// Adds an entry behind which `before` comes into sight; answers with its place.
     pub fn push(&mut self, before: Scope, entry: Entry) -> Scope {
         self.entries.push((before, entry));
         Scope(self.entries.len() as u32 - 1)
@@ -63,12 +67,16 @@ impl Arena {
         let mut block: Vec<(&str, VariableId)> = Vec::new();
         for entry in self.in_sight(from) {
             match entry {
+                // A bare name, or `record.field`: the innermost variable of that name wins, whatever a label further
+                // out says.
                 Entry::Variable(name, id) => {
                     if name == parts[0] {
                         return Some((*id, 1));
                     }
                     block.push((name, *id));
                 }
+                // `label.variable`: variables come before the label of their block in this walk, so the block is
+                // complete here.
                 Entry::Label(label, _) => {
                     if parts.len() > 1
                         && label.as_deref() == Some(parts[0])
@@ -85,6 +93,7 @@ impl Arena {
 
     /// Whether the innermost block in sight declares this name already.
     pub fn is_declared_here(&self, from: Scope, name: &str) -> bool {
+        // Up to the label of the block: an argument may be hidden by a variable of the outermost block.
         let of_block = self
             .in_sight(from)
             .take_while(|entry| matches!(entry, Entry::Variable(..)));
@@ -93,6 +102,7 @@ impl Arena {
             .any(|entry| matches!(entry, Entry::Variable(known, _) if known == name))
     }
 
+    /// What a label is attached to, seen from here; None: no such label.
     pub fn label(&self, from: Scope, name: &str) -> Option<LabelKind> {
         self.in_sight(from).find_map(|entry| match entry {
             Entry::Label(Some(label), kind) if label == name => Some(*kind),
@@ -100,16 +110,19 @@ impl Arena {
         })
     }
 
+    /// Whether a loop stands around this place, whatever blocks stand between.
     pub fn is_in_loop(&self, from: Scope) -> bool {
         self.in_sight(from)
             .any(|entry| matches!(entry, Entry::Label(_, LabelKind::Loop)))
     }
 }
 
-/// The names of one expression, with the structures that row variables had when it was planned.
+/// The names of one expression, with the structures that row variables had when it was planned. Made for one
+/// planning: the binder asks it through `ParameterNames`, and leaves `used` behind.
 pub struct Names {
     pub arena: Arc<Arena>,
     pub scope: Scope,
+    /// By variable: what each holds at the moment of planning.
     pub types: Vec<ColumnType>,
     pub variables: Arc<[Variable]>,
     /// By variable: None for scalars, and for rows without a structure.
@@ -122,6 +135,7 @@ pub struct Names {
 }
 
 impl Names {
+    /// The structure of a row variable; 55000 for a record to which nothing was assigned, as in PostgreSQL.
     fn row(&self, id: VariableId) -> SqlResult<&Arc<RowType>> {
         self.rows[id as usize].as_ref().ok_or_else(|| {
             let name = &self.variables[id as usize].name;
@@ -131,6 +145,7 @@ impl Names {
         })
     }
 
+    /// The variable is read: its value goes into the statement's parameters.
     fn note(&self, id: VariableId) {
         let mut used = self.used.lock();
         if !used.contains(&id) {
@@ -153,6 +168,7 @@ impl ParameterNames for Names {
         let Some((index, taken)) = self.arena.find(self.scope, &parts) else {
             return Ok(None);
         };
+        // Only what is a row has fields. `scalar.name` is left to the binder, which may know a column of that name.
         let field = match parts[taken..] {
             [] => None,
             [field] if self.is_row(index) => {
@@ -168,12 +184,14 @@ impl ParameterNames for Names {
         Ok(Some(ParameterReference { index, field }))
     }
 
+    // `$n` is the nth input argument, whatever other variables have numbers below it.
     fn numbered(&self, number: u32) -> Option<u16> {
         let id = *self.numbered.get(number.checked_sub(1)? as usize)?;
         self.note(id);
         Some(id)
     }
 
+    // `record.*`: the fields become columns of the statement one by one.
     fn fields(&self, index: u16) -> SqlResult<Option<Vec<(Name, ColumnType)>>> {
         if !self.is_row(index) {
             return Ok(None);
@@ -191,11 +209,13 @@ impl ParameterNames for Names {
         self.conflict
     }
 
+    // In the error for a name that is both a variable and a column.
     fn kind(&self) -> &'static str {
         "PL/pgSQL variable"
     }
 }
 
+/// The position of a field by its name; the first where several bear it.
 pub fn field_of(row: &RowType, name: &str) -> Option<usize> {
     (0..row.types.len()).find(|&position| row.name(position) == name)
 }
@@ -207,7 +227,7 @@ pub fn no_field(record: &str, field: &str) -> SqlError {
     )
 }
 
-/// The parameters of a computed statement: `$1`, `$2`, ... and no names.
+/// The parameters of a computed statement: `$1`, `$2`, ... and no names: it sees neither variables nor fields.
 pub struct Using {
     pub types: Vec<ColumnType>,
 }
@@ -221,6 +241,7 @@ impl ParameterNames for Using {
         Ok(None)
     }
 
+    // One value per `$n`; what lies beyond is no parameter, which the binder refuses.
     fn numbered(&self, number: u32) -> Option<u16> {
         let index = number.checked_sub(1)?;
         (index < self.types.len() as u32).then_some(index as u16)
