@@ -1,4 +1,7 @@
 //! CALL inside of a body: variables are arguments, and take what OUT and INOUT arguments give back.
+//!
+//! PostgreSQL: exec_stmt_call and make_callstmt_target (`pl_exec.c`). What CALL runs may end the transaction if this
+//! body may (`utility::BodyContext`): nothing of the context is held across it, and the frame's snapshot goes before.
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -21,6 +24,7 @@ use mote_executor::expr::compile;
 use mote_executor::runtime::Runtime;
 
 impl<'c> Frame<'c> {
+    /// CALL and DO of a body: the grammar tells which of them it is.
     pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
         let parsed = body
             .with(|context| expression.parsed(context))
@@ -28,6 +32,7 @@ impl<'c> Frame<'c> {
         let ast::Statement::Call(call) = &parsed.statement else {
             return self.inner_block(expression, &parsed.statement, body);
         };
+        // A function that is not volatile may not write, and nobody knows whether a procedure does.
         if !self.volatile {
             let error = SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
@@ -45,6 +50,8 @@ impl<'c> Frame<'c> {
         statement: &ast::Statement,
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<()> {
+        // In a function DO is a statement like others. In a procedure its block may end the transaction, so that it
+        // runs in the same body, with its text in place of the outer one: errors point into it.
         let done = if body.is_atomic() {
             body.with(|context| {
                 let planned = self.planned(expression, context)?;
@@ -77,12 +84,15 @@ impl<'c> Frame<'c> {
         call: &FunctionCall,
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<()> {
+        // Bound anew at each call: nothing of it is kept.
         let bound = body.with(|context| self.bind_call(expression, call, context));
         let bound = bound.map_err(|error| expression.failed(error))?;
+        // Before the call: an argument that cannot be assigned to must not let the procedure write first.
         let targets = self.output_targets(expression, call, &bound)?;
         let returned = self.run_procedure(&bound, body);
         let row = match returned.map_err(|error| expression.failed(error))? {
             Returned::Value(Datum::Record(record)) => record.fields,
+            // A procedure without output leaves no row, and then there are no targets either.
             _ => vec![Datum::Null; targets.len()],
         };
         let types: Vec<ColumnType> = bound.columns.iter().flatten().map(|(_, ty)| *ty).collect();
@@ -92,6 +102,7 @@ impl<'c> Frame<'c> {
         Ok(())
     }
 
+    /// Finds the procedure and its arguments, with the body's variables in sight; checks EXECUTE.
     fn bind_call(
         &mut self,
         expression: &Expression,
@@ -117,6 +128,7 @@ impl<'c> Frame<'c> {
     fn run_procedure(&mut self, bound: &BoundCall, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
         let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
         let arguments = body.with(|context| {
+            // The arguments are read as by a statement of their own: at READ COMMITTED they see what was committed before.
             context.transaction.begin_statement(Access::Read);
             let snapshot = context.transaction.snapshot();
             let mut arguments = Vec::with_capacity(bound.arguments.len());
@@ -154,6 +166,7 @@ impl<'c> Frame<'c> {
             if !parameter.mode.is_output() {
                 continue;
             }
+            // By name first: positions count only for arguments in front of the named ones.
             let named = call
                 .arguments
                 .iter()
@@ -163,6 +176,7 @@ impl<'c> Frame<'c> {
                     .get(position)
                     .filter(|argument| argument.name.is_none())
             });
+            // OUT arguments are not evaluated, but they are written in the call: only a variable can stand there.
             let target = given.and_then(|argument| self.variable_named(expression, &argument.value));
             match target {
                 Some(target) => targets.push(target),
@@ -185,6 +199,7 @@ impl<'c> Frame<'c> {
         };
         let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
         let (variable, taken) = self.code.arena.find(expression.scope, &parts)?;
+        // A constant is no place to write to: it gives the same error as an expression.
         if self.variable(variable).constant {
             return None;
         }

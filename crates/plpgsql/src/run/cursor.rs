@@ -1,4 +1,7 @@
 //! Cursors of a body: portals of the session, so that a client can fetch from what a function opened.
+//!
+//! A cursor variable holds nothing but the portal's name. PostgreSQL: exec_stmt_open, exec_stmt_fetch,
+//! exec_stmt_close (`pl_exec.c`).
 
 use mote_commands::routine::Holdings;
 use std::sync::Arc;
@@ -27,6 +30,7 @@ pub fn pin(name: &str, context: &mut StatementContext<'_>) {
 }
 
 impl<'c> Frame<'c> {
+    /// OPEN. The name must be free: unlike a client's Bind it never replaces a portal.
     pub fn open(
         &mut self,
         cursor: VariableId,
@@ -54,6 +58,7 @@ impl<'c> Frame<'c> {
             .cursor
             .as_deref()
             .ok_or_else(|| SqlError::internal("an unbound cursor was opened as a bound one"))?;
+        // PostgreSQL, too, looks at the name before it computes arguments.
         let name = self.new_cursor_name(cursor, context)?;
         if let Some(arguments) = arguments {
             self.assign_cursor_arguments(definition, arguments, context)?;
@@ -71,6 +76,7 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<()> {
         let planned = self.planned(arguments, context)?;
         let mut values = Vec::new();
+        // One query of all arguments: they are computed before the first one is assigned.
         nested::run(
             &planned.statement,
             self.parameters(&planned),
@@ -101,6 +107,7 @@ impl<'c> Frame<'c> {
             Query::Static(query) => self.open_static(name, query, scroll, context),
             Query::Dynamic { text, using } => {
                 let computed = self.only_statement(text, using, context)?;
+                // Planned ahead of opening: what yields no rows is refused in the words for cursors.
                 let plan = computed.statement.plan(context);
                 let plan = plan.map_err(|error| failed(&computed.text, error))?;
                 check_returns_rows(&computed.statement, &plan, context)?;
@@ -118,6 +125,7 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// Opens a query of the body as a portal. Its parameters are copies: later assignments do not change the query.
     fn open_static(
         &mut self,
         name: &str,
@@ -155,6 +163,7 @@ impl<'c> Frame<'c> {
         Ok(name)
     }
 
+    /// The portal that a cursor variable stands for; NULL before it is opened.
     fn cursor_name(&self, cursor: VariableId) -> SqlResult<String> {
         match self.value(cursor).as_str() {
             Some(name) => Ok(name.to_string()),
@@ -165,6 +174,7 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// FETCH and MOVE. ROW_COUNT and FOUND tell how far it went.
     pub fn fetch(
         &mut self,
         cursor: VariableId,
@@ -173,6 +183,7 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
         let name = self.cursor_name(cursor)?;
+        // Before the direction is computed; `fetch_from` asks again, since the expression may have closed the cursor.
         Holdings::seen(context.calls).require_cursor(&name)?;
         let (direction, count) = self.direction(direction, context)?;
         let fetch = Fetch {
@@ -182,6 +193,7 @@ impl<'c> Frame<'c> {
             moves: into.is_none(),
         };
         let mut moved = 0;
+        // FETCH of a body takes one row into its targets: the portal's rows go to a host that keeps them.
         let room = context.session.settings.effective.work_mem_bytes;
         let mut rows = collect(context, true, room, |context| {
             moved = fetch_from(&fetch, context)?;
@@ -192,17 +204,20 @@ impl<'c> Frame<'c> {
         let Some(into) = into else {
             return Ok(());
         };
+        // Also without a row: a record gets the structure of the cursor's rows.
         let ty = self.cursor_row(&name, context)?;
         let row = (!rows.is_empty()).then(|| rows.swap_remove(0));
         self.assign_row(&into.targets, row, &ty, context)
     }
 
+    /// The structure of a cursor's rows.
     fn cursor_row(&self, name: &str, context: &StatementContext<'_>) -> SqlResult<Arc<RowType>> {
         Holdings::seen(context.calls).require_cursor(name)?;
         let portal = Holdings::seen(context.calls).portals.get(name);
         Ok(portal.map_or_else(Arc::default, |portal| row_type(&portal.plan.plan.output)))
     }
 
+    /// Direction and count in the terms of SQL's FETCH.
     fn direction(
         &mut self,
         direction: &'c Direction,
@@ -221,6 +236,7 @@ impl<'c> Frame<'c> {
     fn count_of(&mut self, count: &'c Count, context: &mut StatementContext<'_>) -> SqlResult<i64> {
         match count {
             Count::One => Ok(1),
+            // FETCH counts in 64 bits; so many rows there are not.
             Count::All => Ok(i64::MAX),
             Count::Computed(count) => self.place_in(count, context),
         }
@@ -256,6 +272,7 @@ impl<'c> Frame<'c> {
         self.close_named(&name, context)
     }
 
+    /// Closes a cursor; 34000 if nothing is open under the name.
     pub fn close_named(&mut self, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
         Holdings::seen(context.calls).require_cursor(name)?;
         Holdings::of(context.calls).portals.take(name);

@@ -34,10 +34,13 @@ pub struct Frame<'c> {
     pub code: &'c Code,
     /// The variables are the parameters of all expressions.
     pub values: Values,
+    /// By variable. Differs from the declared types for operands of CASE alone.
     pub types: Vec<ColumnType>,
     /// What expressions see that are evaluated here: the caller's; taken anew after the end of a transaction.
     pub snapshot: Option<Snapshot>,
+    /// Of the function: decides whether its statements begin snapshots of their own, and may write.
     pub volatile: bool,
+    /// GET DIAGNOSTICS ROW_COUNT: of the last statement of SQL.
     pub row_count: u64,
     /// Errors whose handlers are running, innermost last.
     pub errors: Vec<SqlError>,
@@ -58,6 +61,8 @@ pub struct Frame<'c> {
 }
 
 impl<'c> Frame<'c> {
+    /// A run before its first statement: all variables are NULL. The caller fills arguments and the special
+    /// variables.
     pub fn new(code: &'c Code, volatile: bool) -> Frame<'c> {
         let values = Values {
             parameters: vec![Datum::Null; code.variables.len()],
@@ -82,10 +87,12 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// The value that a variable holds; a record is one datum.
     pub fn value(&self, id: VariableId) -> &Datum {
         &self.values.parameters[id as usize]
     }
 
+    /// Stores a value of the variable's type, unchecked: see [`assign_variable`](Self::assign_variable).
     pub fn set(&mut self, id: VariableId, value: Datum) {
         self.values.parameters[id as usize] = value;
     }
@@ -94,11 +101,13 @@ impl<'c> Frame<'c> {
         self.set(self.code.found, Datum::Bool(found));
     }
 
+    /// The declaration. Borrowed from the code, not from the frame, so that values may change beside it.
     pub fn variable(&self, id: VariableId) -> &'c Variable {
         &self.code.variables[id as usize]
     }
 
-    /// The structure of a row variable as it is now.
+    /// The structure of a row variable as it is now. What it holds counts before what it was declared as: a NULL
+    /// record has its declared structure, if any.
     pub fn row_of(&self, id: VariableId) -> Option<Arc<RowType>> {
         match (self.value(id), &self.variable(id).kind) {
             (Datum::Record(record), _) => Some(record.ty.clone()),
@@ -107,9 +116,10 @@ impl<'c> Frame<'c> {
         }
     }
 
-    /// A line of the context of errors.
+    /// A line of the context of errors: PostgreSQL's plpgsql_exec_error_callback.
     pub fn place(&self) -> String {
         let signature = &self.code.signature;
+        // A phase covers what is no statement: entry, declarations, the conversion of the result.
         if self.phase.is_empty() {
             return match self.at {
                 Some(at) => format!("PL/pgSQL function {signature} line {} at {}", at.line, at.name()),
@@ -130,9 +140,13 @@ impl<'c> Frame<'c> {
         expression: &Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Arc<Planned>> {
+        // The plan is shared by all runs of the session: another one may have planned anew for other records
+        // meanwhile.
         if let Some(planned) = expression.known_plan()
             && self.holds(&planned)
         {
+            // `plan` follows the catalog, user and settings. Another plan than the one that `planned` describes means
+            // that its form and columns may be wrong, too.
             let plan = planned
                 .statement
                 .plan(context)
@@ -147,6 +161,8 @@ impl<'c> Frame<'c> {
             .map_err(|error| expression.failed(error))
     }
 
+    /// Whether records and operands of CASE are what the plan was made for. Structures are compared by their parts
+    /// only where they are not the same object, which in a loop they are.
     fn holds(&self, planned: &Planned) -> bool {
         planned.assumed.iter().all(|(id, ty, row)| {
             self.types[*id as usize] == *ty
@@ -158,6 +174,7 @@ impl<'c> Frame<'c> {
         })
     }
 
+    /// What an expression sees, with the types of now: what the binder asks when it plans.
     pub fn names(&self, expression: &Expression) -> Names {
         let variables = 0..self.code.variables.len() as VariableId;
         Names {
@@ -174,6 +191,8 @@ impl<'c> Frame<'c> {
 
     /// The values of the variables that a statement reads, by their numbers.
     pub fn parameters(&self, planned: &Planned) -> Vec<Datum> {
+        // As long as the body has variables: the number of a parameter is that of its variable. Only what is read is
+        // copied.
         let mut parameters = vec![Datum::Null; self.values.parameters.len()];
         for &id in &planned.used {
             parameters[id as usize] = self.value(id).clone();
@@ -187,11 +206,14 @@ impl<'c> Frame<'c> {
         expression: &Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<(Datum, ColumnType)> {
+        // The short way for loops. The conditions are those of `planned`, without its lock and its reference counts.
         if let Some(Some(kept)) = self.kept.get(expression.number)
             && context.session.is_up_to_date(&kept.prepared, &kept.planned.plan)
             && self.holds(&kept.planned)
             && let Form::Simple(compiled, ty) = &kept.planned.form
         {
+            // Missing in a block of DO, and behind COMMIT, ROLLBACK and CALL. The program wants one, although it
+            // reads no rows.
             let snapshot = self
                 .snapshot
                 .get_or_insert_with(|| context.transaction.snapshot());
@@ -213,11 +235,13 @@ impl<'c> Frame<'c> {
             self.keep_plan(expression, planned);
             return Ok((value, ty));
         }
+        // The text of an expression may hold several, `1, 2`: it is whatever may stand behind SELECT.
         let columns = planned.plan.plan.output.len();
         if columns != 1 {
             return Err(expression.wrong_width(columns));
         }
         let ty = planned.plan.plan.output[0].ty;
+        // Two rows at most: the second one is the proof that there are too many.
         let mut found: Option<Datum> = None;
         let mut count = 0;
         nested::run(
@@ -240,6 +264,7 @@ impl<'c> Frame<'c> {
             let error = SqlError::new(state::CARDINALITY_VIOLATION, "query returned more than one row");
             return Err(error.context(format!("query: {}", expression.text())));
         }
+        // No row at all is NULL.
         Ok((found.unwrap_or_default(), ty))
     }
 
@@ -251,6 +276,7 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// The value of an expression as one of this type, as an assignment to a variable of the type would convert it.
     pub fn evaluate_as(
         &mut self,
         expression: &Expression,
@@ -284,6 +310,7 @@ impl<'c> Frame<'c> {
         to: ColumnType,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Datum> {
+        // A wanted modifier converts even the same type: varchar(3) refuses what is longer, numeric(5,2) rounds.
         let same = from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod);
         if same || value.is_null() || to.oid == oid::UNKNOWN {
             return Ok(value);
@@ -291,6 +318,7 @@ impl<'c> Frame<'c> {
         self.convert(value, from, to, context)
     }
 
+    /// PostgreSQL: exec_cast_value, whose COERCION_PLPGSQL falls back to output and input functions in the same way.
     fn convert(
         &mut self,
         value: Datum,
@@ -300,6 +328,7 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<Datum> {
         let castable =
             cast::can_cast(from.oid, to.oid).is_some_and(|needs| needs <= cast::CastContext::Assignment);
+        // Literals and records go by their text, as does what has no cast for assignments.
         if castable && from.oid != oid::UNKNOWN && from.oid != oid::RECORD {
             let snapshot = self
                 .snapshot
@@ -313,6 +342,8 @@ impl<'c> Frame<'c> {
 
     // Assignment
 
+    /// Stores a value of type `ty` in a whole variable: converted to the declared type, NOT NULL checked. CONSTANT
+    /// was checked by the compiler.
     pub fn assign_variable(
         &mut self,
         id: VariableId,
@@ -322,6 +353,7 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<()> {
         let variable = self.variable(id);
         let value = match &variable.kind {
+            // The operand of a CASE takes any type. Plans that assumed another one do not hold any more.
             VariableKind::Scalar(to) if to.oid == oid::UNKNOWN => {
                 self.types[id as usize] = ty;
                 value
@@ -349,12 +381,14 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Datum> {
         match (value, row) {
+            // NULL keeps no structure: a bare record is then "not assigned yet" for whoever asks for a field.
             (Datum::Null, _) => Ok(Datum::Null),
             (Datum::Record(record), None) => Ok(Datum::Record(record)),
             (Datum::Record(record), Some(row)) => {
                 let Record { ty, fields } = *record;
                 self.row_as(fields, &ty, row, context)
             }
+            // Only a named composite type has an input function for a text.
             (value, Some(row))
                 if row.of != mote_common::Oid::INVALID
                     && matches!(ty.oid, oid::UNKNOWN | oid::TEXT)
@@ -375,10 +409,12 @@ impl<'c> Frame<'c> {
         to: &Arc<RowType>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Datum> {
+        // The same structure: the rows of a loop's query, turn by turn.
         if Arc::ptr_eq(from, to) {
             return Ok(record(fields, to));
         }
         let mut converted = Vec::with_capacity(to.types.len());
+        // By position, not by name, as PostgreSQL does it. What is left over is dropped.
         let mut fields = fields.into_iter().zip(&from.types);
         for ty in &to.types {
             converted.push(match fields.next() {
@@ -389,6 +425,7 @@ impl<'c> Frame<'c> {
         Ok(record(converted, to))
     }
 
+    /// Stores a value in a variable, or in the field or element of one that the target's steps lead to.
     pub fn assign(
         &mut self,
         target: &Target,
@@ -400,6 +437,7 @@ impl<'c> Frame<'c> {
         if target.steps.is_empty() {
             return self.assign_variable(id, value, ty, context);
         }
+        // Taken out to be changed; a clone takes its place. On an error the clone, which is the old value, stays.
         let container = std::mem::take(&mut self.values.parameters[id as usize]);
         // What the subscripts read is still there.
         let changed = match self.variable(id).kind {
@@ -443,6 +481,8 @@ impl<'c> Frame<'c> {
         ty
     }
 
+    /// A row with a field replaced, or a part of the field. A NULL row of known structure becomes a row of NULLs
+    /// first.
     fn store_field(
         &mut self,
         id: VariableId,
@@ -470,6 +510,7 @@ impl<'c> Frame<'c> {
         fields[position] = match rest {
             [] => self.coerce(value.0, value.1, to, context)?,
             rest => {
+                // An array within the row: taken out, changed, put back.
                 let inner = std::mem::take(&mut fields[position]);
                 self.store_element(inner, to, rest, value, context)?
             }
@@ -500,6 +541,7 @@ impl<'c> Frame<'c> {
                 ),
             ));
         };
+        // With one slice all subscripts are slices to PostgreSQL: the value is an array then, not an element.
         let is_slice = subscripts
             .iter()
             .any(|subscript| matches!(subscript, Subscript::Slice(..)));
@@ -516,6 +558,7 @@ impl<'c> Frame<'c> {
                 }
             });
         }
+        // NULL counts as an empty array, as in PostgreSQL: the assignment makes its bounds.
         let array = match container {
             Datum::Array(array) => *array,
             _ => Array::from_elements(element.oid, Vec::new()),
@@ -572,10 +615,13 @@ impl<'c> Frame<'c> {
         ty: &Arc<RowType>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
+        // One record variable takes the whole row, even where that has one column.
         if let [target] = targets
             && target.steps.is_empty()
             && let VariableKind::Record(fixed) = &self.variable(target.variable).kind
         {
+            // PostgreSQL's exec_move_row: no row sets all fields to NULL and keeps the structure, for `r.x IS NULL`
+            // behind a query without rows.
             let fields = row.unwrap_or_else(|| vec![Datum::Null; ty.types.len()]);
             let value = match fixed {
                 Some(fixed) => self.row_as(fields, ty, fixed, context)?,
@@ -584,6 +630,8 @@ impl<'c> Frame<'c> {
             self.set(target.variable, value);
             return Ok(());
         }
+        // Too few columns leave NULL in the rest, too many are dropped: PostgreSQL checks that only on demand
+        // (plpgsql.extra_errors).
         let mut values = row.unwrap_or_default().into_iter().zip(&ty.types);
         for target in targets {
             let (value, ty) = values
@@ -620,6 +668,7 @@ fn initial_type(variable: &Variable) -> ColumnType {
     }
 }
 
+/// A row as a datum. There are as many fields as the structure has.
 pub fn record(fields: Vec<Datum>, ty: &Arc<RowType>) -> Datum {
     Datum::Record(Box::new(Record {
         ty: ty.clone(),

@@ -38,9 +38,11 @@ fn turn<'c>(flow: Flow<'c>, label: Option<&str>) -> Turn<'c> {
 }
 
 impl<'c> Frame<'c> {
+    /// Runs a loop until it is left. FOUND is set at the end of the loops that have rows or values.
     pub fn run_loop(&mut self, of: &'c Loop, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
         match &of.kind {
             LoopKind::Endless => loop {
+                // Once per turn, besides the statements: an empty loop must not keep its worker.
                 body.with(|context| context.burn(1))?;
                 if let Turn::Leave(flow) = self.turn(of, body)? {
                     return Ok(flow);
@@ -76,11 +78,13 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// The statements of one turn, and whether another one follows.
     fn turn(&mut self, of: &'c Loop, body: &mut BodyContext<'_, '_>) -> SqlResult<Turn<'c>> {
         let flow = self.statements(&of.statements, body)?;
         Ok(turn(flow, of.label.as_deref()))
     }
 
+    /// A bound or a step: converted to integer as an assignment would; NULL is an error.
     fn bound(
         &mut self,
         what: &str,
@@ -104,16 +108,19 @@ impl<'c> Frame<'c> {
         (low, high, step): (&'c Expression, &'c Expression, Option<&'c Expression>),
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
+        // PostgreSQL's exec_stmt_fori: all three before the first turn, in this order, and never again.
         let mut value = body.with(|context| self.bound("lower bound", low, context))?;
         let last = body.with(|context| self.bound("upper bound", high, context))?;
         let step = match step {
             Some(step) => body.with(|context| self.bound("BY value", step, context))?,
             None => 1,
         };
+        // REVERSE counts down by a positive step.
         if step <= 0 {
             let message = "BY value of FOR loop must be greater than zero";
             return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         }
+        // The count is the loop's own: an assignment to the variable in the body lasts until the turn ends.
         let mut found = false;
         let mut flow = Flow::Next;
         while if reverse { value >= last } else { value <= last } {
@@ -124,6 +131,7 @@ impl<'c> Frame<'c> {
                 flow = left;
                 break;
             }
+            // A bound near the end of the type: the count would overflow, and the loop is over.
             let next = match reverse {
                 true => value.checked_sub(step),
                 false => value.checked_add(step),
@@ -137,6 +145,7 @@ impl<'c> Frame<'c> {
         Ok(flow)
     }
 
+    /// FOR over the rows of a query.
     fn query_loop(
         &mut self,
         of: &'c Loop,
@@ -145,6 +154,7 @@ impl<'c> Frame<'c> {
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
         let rows = body.with(|context| self.open_loop(query, context))?;
+        // Closed in any case: the list of the session's loops stays in step with the loops that run.
         let flow = self.rows(of, targets, &rows, body);
         body.with(|context| {
             rows.close(flow.is_ok(), context);
@@ -153,6 +163,7 @@ impl<'c> Frame<'c> {
         flow
     }
 
+    /// Takes rows in batches and runs a turn for each.
     fn rows(
         &mut self,
         of: &'c Loop,
@@ -162,6 +173,8 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<Flow<'c>> {
         let mut found = false;
         let mut flow = Flow::Next;
+        // Rows in the batch were read ahead: a turn does not see what they would be after its own changes. The query
+        // has the snapshot that it began with, and so would not see them either; functions that it calls could.
         let mut batch = VecDeque::new();
         let mut finished = false;
         let mut count = self.rows_at_a_time;
@@ -171,6 +184,7 @@ impl<'c> Frame<'c> {
                     break;
                 }
                 finished = body.with(|context| rows.fetch(count, &mut batch, context))?;
+                // Few at first, for loops that are left early.
                 count = if count == 1 { 1 } else { ROWS_AT_A_TIME };
                 continue;
             }
@@ -182,6 +196,7 @@ impl<'c> Frame<'c> {
                 break;
             }
         }
+        // No row: the targets become NULL, and a record gets its structure.
         if !found {
             body.with(|context| self.assign_row(targets, None, &rows.row, context))?;
         }
@@ -189,6 +204,7 @@ impl<'c> Frame<'c> {
         Ok(flow)
     }
 
+    /// FOR over a bound cursor: opened by the loop, closed behind it.
     fn cursor_loop(
         &mut self,
         of: &'c Loop,
@@ -199,6 +215,7 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<Flow<'c>> {
         let name = body.with(|context| {
             let name = self.open_bound(cursor, arguments, context)?;
+            // Pinned: if a turn ends the transaction, the portal is held as a WITH HOLD cursor is.
             pin(&name, context);
             Ok(name)
         })?;
@@ -220,6 +237,7 @@ impl<'c> Frame<'c> {
         Ok(flow)
     }
 
+    /// / One row at a time, as PostgreSQL's exec_stmt_forc: a turn may move the cursor by itself.
     fn cursor_rows(
         &mut self,
         of: &'c Loop,
@@ -251,6 +269,7 @@ impl<'c> Frame<'c> {
         Ok(flow)
     }
 
+    /// FOREACH over an array, or its slices.
     fn elements(
         &mut self,
         of: &'c Loop,
@@ -259,6 +278,7 @@ impl<'c> Frame<'c> {
         array: &'c Expression,
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
+        // Computed once; a turn that changes the variable does not change what is left of the loop.
         let (value, ty) = body.with(|context| self.evaluate(array, context))?;
         let array = match value {
             Datum::Null => {
@@ -278,6 +298,7 @@ impl<'c> Frame<'c> {
             let message = format!("slice dimension ({slice}) is out of the valid range 0..{dims}");
             return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
         }
+        // A slice is an array of the same type with fewer dimensions.
         let element = ty.element().unwrap_or(ColumnType::TEXT);
         let piece_ty = if slice == 0 { element } else { ty };
         let mut found = false;
@@ -310,6 +331,7 @@ fn pieces(array: Array, slice: usize) -> Vec<Datum> {
     }
     let inner: Vec<Dimension> = array.dims[array.dims.len() - slice..].to_vec();
     let length: usize = inner.iter().map(|dim| dim.length as usize).product();
+    // An empty array has no elements to cut, and chunks of zero would panic.
     let chunks = array.elements.chunks(length.max(1));
     let piece = |elements: &[Datum]| {
         Datum::Array(Box::new(Array {

@@ -1,4 +1,8 @@
 //! Statements one after the other: dispatch, conditions, blocks and their exceptions.
+//!
+//! What runs a statement takes a [`BodyContext`] if other statements run inside of it, which may end the transaction,
+//! and a `StatementContext` if it does one thing: the compiler then sees that nothing of the transaction is borrowed
+//! where COMMIT can come. PostgreSQL: exec_stmts and its kin in `pl_exec.c`.
 
 mod call;
 mod cursor;
@@ -34,14 +38,18 @@ const CASE_NOT_FOUND: SqlState = SqlState::new("20000");
 const ASSERT_FAILURE: SqlState = SqlState::new("P0004");
 
 impl<'c> Frame<'c> {
+    /// Runs statements until one of them leaves the list.
     pub fn statements(
         &mut self,
         statements: &'c [Statement],
         body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
+        // Put back on success only: after an error `at` still names the statement that failed, for `place`.
         let outer = self.at;
         for statement in statements {
             self.at = Some(statement);
+            // A body yields its worker and hears of cancel and time limits between statements, however cheap they
+            // are.
             body.with(|context| context.burn(1))?;
             let flow = self.statement(statement, body)?;
             if flow != Flow::Next {
@@ -55,9 +63,11 @@ impl<'c> Frame<'c> {
 
     fn statement(&mut self, statement: &'c Statement, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
         match &statement.kind {
+            // Statements that contain others, or that may end the transaction, take the body; all others a context.
             StatementKind::Block(block) => return self.block(block, body),
             StatementKind::If { branches, otherwise } => {
                 for (condition, statements) in branches {
+                    // NULL is not true: the next branch is looked at.
                     if body.with(|context| self.truth(condition, context))? == Some(true) {
                         return self.statements(statements, body);
                     }
@@ -70,6 +80,7 @@ impl<'c> Frame<'c> {
                 otherwise,
             } => {
                 if let Some((id, operand)) = operand {
+                    // Once, whatever the number of branches: their conditions read the variable.
                     body.with(|context| self.case_operand(*id, operand, context))?;
                 }
                 return self.case(
@@ -90,6 +101,8 @@ impl<'c> Frame<'c> {
                     None => true,
                 };
                 return Ok(match (taken, leaves) {
+                    // The flow goes outwards until a loop or block finds its label; the compiler has checked that
+                    // there is one.
                     (false, _) => Flow::Next,
                     (true, true) => Flow::Exit(label.as_deref()),
                     (true, false) => Flow::Continue(label.as_deref()),
@@ -99,6 +112,7 @@ impl<'c> Frame<'c> {
                 body.with(|context| self.return_value(value.as_ref(), context))?;
                 return Ok(Flow::Return);
             }
+            // Both take the body itself: what they run may end the transaction.
             StatementKind::Call(call) => self.call(call, body)?,
             StatementKind::Transaction { commit, chain } => {
                 // With the snapshot goes the hold on what the transaction saw.
@@ -142,6 +156,7 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// Stores what CASE compares in a variable of its own, whose type is that of this value.
     fn case_operand(
         &mut self,
         id: VariableId,
@@ -158,6 +173,7 @@ impl<'c> Frame<'c> {
         self.assign_variable(id, value, ty, context)
     }
 
+    /// PostgreSQL: exec_stmt_assign.
     fn assignment(
         &mut self,
         target: &'c Target,
@@ -171,6 +187,8 @@ impl<'c> Frame<'c> {
             let value = value.map_err(|error| expression.failed(error))?;
             return self.assign(target, value, wanted, context);
         }
+        // `assign` converts to the target's type. Its errors carry the text of the expression or not, as they do in
+        // PostgreSQL.
         let result = self.assign(target, value, ty, context);
         // In PostgreSQL the conversion is part of the expression: planned with it, or run with the query.
         result.map_err(|error| match expression.known_plan() {
@@ -180,6 +198,7 @@ impl<'c> Frame<'c> {
         })
     }
 
+    /// Runs the first branch whose condition is true, else ELSE.
     fn case(
         &mut self,
         operand: Option<VariableId>,
@@ -207,6 +226,7 @@ impl<'c> Frame<'c> {
         }
     }
 
+    /// ASSERT: a condition that is NULL fails like one that is false. The message is only computed when it is needed.
     fn assert(
         &mut self,
         condition: &'c crate::code::expression::Expression,
@@ -229,6 +249,7 @@ impl<'c> Frame<'c> {
 
     // Blocks
 
+    /// Runs a block. EXIT with its label ends it; other flows go on outwards.
     pub fn block(&mut self, block: &'c Block, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
         let flow = match &block.exceptions {
             None => {
@@ -238,6 +259,7 @@ impl<'c> Frame<'c> {
             Some(exceptions) => self.guarded(block, exceptions, body)?,
         };
         Ok(match flow {
+            // An EXIT without a label is a loop's, and a RETURN the body's.
             Flow::Exit(Some(label)) if block.label.as_deref() == Some(label) => Flow::Next,
             other => other,
         })
@@ -249,9 +271,12 @@ impl<'c> Frame<'c> {
         if !block.variables.is_empty() {
             self.phase = "during statement block local variable initialization";
         }
+        // In the order of the declarations: a default may read the variables before it.
         for &id in &block.variables {
             let variable = self.variable(id);
+            // Errors name the line of the declaration, which is no statement.
             self.line = Some(variable.line);
+            // The block may have been entered before, in a loop.
             self.set(id, Datum::Null);
             if let Some(default) = &variable.default {
                 let (value, ty) = self.evaluate(default, context)?;
@@ -260,6 +285,7 @@ impl<'c> Frame<'c> {
                     return Err(frame::no_row());
                 }
                 self.assign_variable(id, value, ty, context)?;
+            // A bound cursor's portal bears the variable's name.
             } else if variable.cursor.is_some() {
                 self.set(id, Datum::from(variable.name.as_str()));
             }
@@ -277,6 +303,7 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<Flow<'c>> {
         // As in PostgreSQL the declarations run inside, too.
         let (outer, phase) = (self.at, self.phase);
+        // Before the declarations: an error in a default is caught by the block's own handlers.
         let subtransaction = body.with(|context| Ok(Subtransaction::begin(context)))?;
         let result = body
             .with(|context| self.initialise(block, context))
@@ -291,6 +318,8 @@ impl<'c> Frame<'c> {
             }
             Err(error) => error,
         };
+        // What the block did is gone before a handler is looked for, and there may be none: then the error goes on
+        // outwards.
         body.with(|context| subtransaction.roll_back(context))?;
         let Some(handler) = exceptions
             .handlers
@@ -299,14 +328,19 @@ impl<'c> Frame<'c> {
         else {
             return Err(error);
         };
+        // The line for this function is added here, where `at` still names the statement that failed:
+        // PG_EXCEPTION_CONTEXT shows it. An error that was raised again has it from the first time.
         let error = match std::mem::take(&mut self.raised_again) {
             true => error,
             false => error.context(self.place()),
         };
+        // The handler runs as a part of the statement that the block is, not of the one that failed.
         (self.at, self.phase, self.line) = (outer, phase, None);
+        // SQLSTATE and SQLERRM are variables of the whole section: a handler sees those of its own error.
         self.set(exceptions.state, Datum::from(error.state().as_str()));
         self.set(exceptions.message, Datum::from(error.message()));
         self.errors.push(error);
+        // Outside of the subtransaction: what a handler does stays, and its errors are not caught by its siblings.
         let flow = self.statements(&handler.statements, body);
         self.errors.pop();
         flow
@@ -316,6 +350,7 @@ impl<'c> Frame<'c> {
 /// OTHERS leaves out what ends a statement from outside, and failed assertions.
 fn catches(handler: &Handler, error: &SqlError) -> bool {
     let code = error.state();
+    // FATAL ends the session. A lost snapshot is the transaction's, and no savepoint brings it back.
     if error.fields().severity > Severity::Error || code == state::SNAPSHOT_TOO_OLD {
         return false;
     }
@@ -325,9 +360,10 @@ fn catches(handler: &Handler, error: &SqlError) -> bool {
     })
 }
 
-/// A savepoint of the engine around a block.
+/// A savepoint of the engine around a block: what BeginInternalSubTransaction is in PostgreSQL's exec_stmt_block.
 struct Subtransaction {
     id: SavepointId,
+    /// With this one counted: the session tags settings, catalog changes, events and portals with it.
     depth: u32,
 }
 
@@ -341,18 +377,22 @@ impl Subtransaction {
         }
     }
 
+    /// What was done inside belongs to the savepoint or transaction around it.
     fn release(self, context: &mut StatementContext<'_>) {
         context.transaction.release(self.id);
         context.session.release_savepoints(self.depth - 1);
     }
 
+    /// Takes everything back: rows and locks first, which the engine undoes, then what the session keeps besides.
     fn roll_back(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         context.transaction.rollback_to(self.id);
         context.transaction.release(self.id);
+        // Cursors that were opened inside read through what is gone.
         Holdings::of(context.calls)
             .portals
             .retain(|portal| portal.savepoint_depth < self.depth);
         let session = &mut *context.session;
+        // Settings that the client is told of may have changed back: it is told again.
         let reported = session.roll_back_savepoints(self.depth)?;
         session.release_savepoints(self.depth - 1);
         session.settings_changed();

@@ -51,6 +51,7 @@ impl Rows {
         Ok(done.finished)
     }
 
+    /// The query is read as far as it will be; its operators go to the next run of it.
     pub fn close(self, context: &mut StatementContext<'_>) {
         self.running.close(context);
     }
@@ -58,6 +59,7 @@ impl Rows {
 
 /// The query of a loop. It stands in the session while the loop runs, where the end of a transaction finds it.
 pub struct LoopRows {
+    /// Its place among the loops that run, which end in reverse order.
     number: usize,
     pub row: Arc<RowType>,
 }
@@ -70,6 +72,8 @@ impl LoopRows {
         rows: &mut VecDeque<Vec<Datum>>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<bool> {
+        // Taken out while it runs, so that what it calls may have loops of its own. Put back on an error, too:
+        // `close` pops it.
         let running = Holdings::of(context.calls).routines.loops[self.number].take();
         let mut running = running.ok_or_else(|| SqlError::internal("a loop's query is read twice"))?;
         let done = running.fetch(count, context, &mut |_, row| {
@@ -82,6 +86,8 @@ impl LoopRows {
 
     /// The loop is over; `whole` where no error ended it.
     pub fn close(self, whole: bool, context: &mut StatementContext<'_>) {
+        // Popped whatever the outcome. After an error its execution may be in the middle of a row: it is dropped, not
+        // kept.
         let running = Holdings::of(context.calls).routines.loops.pop().flatten();
         debug_assert_eq!(Holdings::of(context.calls).routines.loops.len(), self.number);
         if let Some(running) = running.filter(|_| whole) {
@@ -102,6 +108,7 @@ pub struct Computed {
 }
 
 impl<'c> Frame<'c> {
+    /// A statement of SQL that stands in the body: PostgreSQL's exec_stmt_execsql.
     pub fn sql(
         &mut self,
         query: &'c Expression,
@@ -118,11 +125,14 @@ impl<'c> Frame<'c> {
         let parameters = self.parameters(&planned);
         let returns_rows = planned.plan.plan.returns_rows;
         let modifies = !matches!(query.parsed(context)?.statement, ast::Statement::Query(_));
+        // How many rows are fetched decides what the statement does: SELECT INTO stops at the first; a second row is
+        // needed where it is an error; a statement without INTO runs to its end.
         let limit = match into {
             Some(into) if into.strict || modifies => 2,
             Some(_) => 1,
             None => 0,
         };
+        // Before it runs: what is refused must not have written.
         if into.is_none() && returns_rows {
             let error = SqlError::new(state::SYNTAX_ERROR, "query has no destination for result data");
             return Err(match modifies {
@@ -149,7 +159,9 @@ impl<'c> Frame<'c> {
             },
         )
         .map_err(|error| query.failed(error))?;
+        // ROW_COUNT and FOUND hold before INTO may fail, so that a handler sees them.
         self.count(done.tag, done.rows);
+        // DDL and the like leave FOUND as it is.
         if counts(done.tag) {
             self.set_found(done.rows > 0);
         }
@@ -181,6 +193,7 @@ impl<'c> Frame<'c> {
         format!("parameters: {}", shown.collect::<Vec<_>>().join(", "))
     }
 
+    /// Sets ROW_COUNT; a statement that has no rows sets it to 0.
     fn count(&mut self, tag: CommandTag, rows: u64) {
         self.row_count = if counts(tag) { rows } else { 0 };
     }
@@ -200,6 +213,7 @@ impl<'c> Frame<'c> {
             }
             return self.assign_row(&into.targets, None, row, context);
         }
+        // INSERT .. RETURNING and its kin may return one row at most, even without STRICT.
         if rows.len() > 1 && (into.strict || modifies) {
             return Err(too_many_rows().hint("Make sure the query returns a single row, or use LIMIT 1."));
         }
@@ -207,6 +221,7 @@ impl<'c> Frame<'c> {
         self.assign_row(&into.targets, Some(first), row, context)
     }
 
+    /// PERFORM: a query run to its end for its effect. FOUND tells whether it had rows.
     pub fn perform(&mut self, query: &'c Expression, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let planned = self.planned(query, context)?;
         let parameters = self.parameters(&planned);
@@ -251,10 +266,12 @@ impl<'c> Frame<'c> {
                 ty
             };
             parameters.push(value);
+            // Without the modifier: `$1` is declared by its type alone.
             types.push(ColumnType::new(ty.oid));
         }
         let parsed = nested::parse(&text, context).map_err(|error| failed(&text, error))?;
         let mut computed = Vec::with_capacity(parsed.len());
+        // Planned when its turn comes, one after the other: a later statement may use what an earlier one creates.
         for statement in parsed {
             let names = Arc::new(Using { types: types.clone() });
             computed.push(Computed {
@@ -266,6 +283,7 @@ impl<'c> Frame<'c> {
         Ok(computed)
     }
 
+    /// EXECUTE: all statements of the text, INTO from the last one. FOUND stays as it is, as in PostgreSQL.
     pub fn execute(
         &mut self,
         query: &'c Expression,
@@ -278,6 +296,8 @@ impl<'c> Frame<'c> {
         self.row_count = 0;
         for (number, computed) in computed.into_iter().enumerate() {
             refuse_computed(&computed.statement.parsed.statement)?;
+            // The grammar makes CREATE TABLE AS of SELECT .. INTO; the first word tells them apart. It would make a
+            // table, where SELECT .. INTO of a body assigns variables.
             if matches!(
                 computed.statement.parsed.statement,
                 ast::Statement::CreateTableAs(_)
@@ -299,6 +319,7 @@ impl<'c> Frame<'c> {
         Ok(())
     }
 
+    /// One statement of EXECUTE.
     fn execute_one(
         &mut self,
         computed: Computed,
@@ -327,6 +348,7 @@ impl<'c> Frame<'c> {
             0,
             context,
             &mut |_, row| {
+                // Two are enough to know that there were too many.
                 if into.is_some() && rows.len() < 2 {
                     rows.push(row.to_vec());
                 }
@@ -367,6 +389,7 @@ impl<'c> Frame<'c> {
         })
     }
 
+    /// Opens the query of a loop in the session's list. [`LoopRows::close`] must follow, whatever the loop does.
     pub fn open_loop(&mut self, query: &'c Query, context: &mut StatementContext<'_>) -> SqlResult<LoopRows> {
         let Rows { running, row } = self.open_query(query, context)?;
         let loops = &mut Holdings::of(context.calls).routines.loops;
@@ -377,6 +400,7 @@ impl<'c> Frame<'c> {
         })
     }
 
+    /// The one statement of a text that is opened: a cursor has no place for others.
     pub fn only_statement(
         &mut self,
         text: &'c Expression,
@@ -415,6 +439,7 @@ fn counts(tag: CommandTag) -> bool {
     !matches!(tag, CommandTag::Word(_) | CommandTag::Copy(_))
 }
 
+/// What EXECUTE cannot run, in PostgreSQL's words.
 fn refuse_computed(statement: &ast::Statement) -> SqlResult<()> {
     match statement {
         ast::Statement::Transaction(_) => Err(SqlError::new(
@@ -425,6 +450,8 @@ fn refuse_computed(statement: &ast::Statement) -> SqlResult<()> {
     }
 }
 
+/// What a body cannot run. COMMIT and ROLLBACK that stand in it are statements of the language, so that what gets
+/// here is BEGIN, SAVEPOINT and the like.
 fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
     let message = match statement {
         ast::Statement::Transaction(_) => "unsupported transaction command in PL/pgSQL",

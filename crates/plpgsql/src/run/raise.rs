@@ -1,4 +1,4 @@
-//! RAISE, and GET DIAGNOSTICS.
+//! RAISE, and GET DIAGNOSTICS. PostgreSQL: exec_stmt_raise and exec_stmt_getdiag (`pl_exec.c`).
 
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, SqlState};
@@ -10,6 +10,7 @@ use crate::code::*;
 use crate::conditions;
 use mote_executor::context::StatementContext;
 
+/// stacked_diagnostics_accessed_without_active_handler; PostgreSQL uses it for a bare RAISE, too.
 const NOT_IN_A_HANDLER: SqlState = SqlState::new("0Z002");
 
 /// What USING says.
@@ -27,12 +28,14 @@ struct Options {
 }
 
 impl<'c> Frame<'c> {
+    /// RAISE: an error, or a notice that the client gets at once.
     pub fn raise(&mut self, raise: &'c Raise, context: &mut StatementContext<'_>) -> SqlResult<()> {
         if raise.again {
             let Some(error) = self.errors.last() else {
                 let message = "RAISE without parameters cannot be used outside an exception handler";
                 return Err(SqlError::new(NOT_IN_A_HANDLER, message));
             };
+            // The error has the lines of its first way out. Nobody adds this function's a second time.
             self.raised_again = true;
             return Err(error.clone());
         }
@@ -41,11 +44,13 @@ impl<'c> Frame<'c> {
             None => None,
         };
         let options = self.options(raise, message, context)?;
+        // ERRCODE of USING, the condition of RAISE itself, the default of the level.
         let state = options.state.or(raise.state).unwrap_or(match raise.level {
             RaiseLevel::Exception => state::RAISE_EXCEPTION,
             RaiseLevel::Warning => state::WARNING,
             _ => state::SUCCESSFUL_COMPLETION,
         });
+        // A format or MESSAGE, else the condition's name, else the code.
         let message = options
             .message
             .clone()
@@ -76,6 +81,7 @@ impl<'c> Frame<'c> {
             RaiseLevel::Notice => Severity::Notice,
             RaiseLevel::Warning => Severity::Warning,
         };
+        // A notice ends here, so that its context is complete now; an error gets its lines on the way out.
         let error = error.severity(severity).context(self.place());
         context.notice(error);
         Ok(())
@@ -101,10 +107,12 @@ impl<'c> Frame<'c> {
                 message.push('%');
                 continue;
             }
+            // The parser has counted the arguments.
             let argument = arguments
                 .next()
                 .ok_or_else(|| SqlError::internal("unexpected RAISE parameter list length"))?;
             let (value, ty) = self.evaluate(argument, context)?;
+            // As PostgreSQL writes NULL, which elsewhere has no text.
             match value.is_null() {
                 true => message.push_str("<NULL>"),
                 false => message.push_str(&self.text_of(&value, ty, context)),
@@ -113,6 +121,7 @@ impl<'c> Frame<'c> {
         Ok(message)
     }
 
+    /// What USING says, each option once. `message` is that of the format, which counts as MESSAGE.
     fn options(
         &mut self,
         raise: &'c Raise,
@@ -133,6 +142,7 @@ impl<'c> Frame<'c> {
             }
             let text = self.text_of(&value, ty, context);
             if *option == RaiseOption::ErrorCode {
+                // Also beside a condition: two sources for one code.
                 if options.state.is_some() || raise.condition.is_some() {
                     return Err(specified_twice("ERRCODE"));
                 }
@@ -156,6 +166,7 @@ impl<'c> Frame<'c> {
         Ok(options)
     }
 
+    /// GET DIAGNOSTICS, or with `stacked` about the error whose handler runs: the innermost one.
     pub fn get_diagnostics(
         &mut self,
         stacked: bool,
@@ -176,6 +187,8 @@ impl<'c> Frame<'c> {
         Ok(())
     }
 
+    /// One item as a text, empty where the error lacks it. PG_CONTEXT, and whatever is asked without an error, is the
+    /// place in this function: the callers' lines are not known here.
     fn diagnostic(&self, item: DiagnosticsItem) -> String {
         let Some(error) = self.errors.last().filter(|_| item != DiagnosticsItem::Context) else {
             return self.place();
@@ -206,6 +219,7 @@ fn specified_twice(option: &str) -> SqlError {
 }
 
 /// ERRCODE takes a code or a condition's name.
+// Five digits or capitals are a code, whether a condition has it or not.
 fn state_of(text: &str) -> SqlResult<SqlState> {
     let is_code = text.len() == 5 && text.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
     if is_code {

@@ -1,4 +1,7 @@
 //! What a body gives back: RETURN, RETURN NEXT, RETURN QUERY, OUT arguments.
+//!
+//! RETURN puts a value aside, which the end of the body turns into the result ([`Frame::returned`]). Sets are gathered
+//! whole, as PostgreSQL does, within work_mem.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,10 +20,13 @@ use mote_executor::memory::KeptRows;
 
 /// What was returned so far.
 pub struct Collected {
+    /// Of the last RETURN with an expression.
     pub value: Datum,
+    /// Of `value`, as it was computed.
     ty: ColumnType,
     /// RETURN was reached.
     pub returned: bool,
+    /// Of a function that returns a set: what RETURN NEXT and RETURN QUERY gave.
     pub rows: KeptRows,
 }
 
@@ -45,6 +51,7 @@ impl Collected {
 }
 
 impl<'c> Frame<'c> {
+    /// RETURN. Without an expression OUT arguments, or nothing, are the result.
     pub fn return_value(
         &mut self,
         value: Option<&'c Expression>,
@@ -59,17 +66,20 @@ impl<'c> Frame<'c> {
             // Converted at the end, where PostgreSQL does it.
             Returns::Value(_) => value,
             Returns::Row | Returns::Trigger => self.returned_row(value, context)?,
+            // The compiler allows no value there.
             _ => Datum::Null,
         };
         self.result.ty = ty;
         Ok(())
     }
 
+    /// A row that is returned, as one of the structure that the caller wants, where he has told it: by position.
     fn returned_row(&mut self, value: Datum, context: &mut StatementContext<'_>) -> SqlResult<Datum> {
         match (value, self.columns.clone()) {
             (Datum::Null, _) => Ok(Datum::Null),
             (Datum::Record(row), None) => Ok(Datum::Record(row)),
             (Datum::Record(row), Some(columns)) => {
+                // Unlike an assignment to a row variable a result has neither missing nor surplus columns.
                 if row.fields.len() != columns.types.len() {
                     return Err(mismatch(
                         "returned record type does not match expected record type",
@@ -98,6 +108,7 @@ impl<'c> Frame<'c> {
             .collect()
     }
 
+    /// RETURN NEXT: one more row of the set; without an expression the OUT arguments as they are at this moment.
     pub fn return_next(
         &mut self,
         value: Option<&'c Expression>,
@@ -113,6 +124,7 @@ impl<'c> Frame<'c> {
                 let (value, _) = self.evaluate(value, context)?;
                 match self.returned_row(value, context)? {
                     Datum::Record(row) => row.fields,
+                    // NULL as a row is a row of NULLs.
                     _ => {
                         let width = self.columns.as_ref().map_or(1, |columns| columns.types.len());
                         vec![Datum::Null; width]
@@ -123,8 +135,10 @@ impl<'c> Frame<'c> {
         self.result.push(row, context)
     }
 
+    /// RETURN QUERY. ROW_COUNT and FOUND tell of its rows alone, not of the whole set.
     pub fn return_query(&mut self, query: &'c Query, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let mut running = self.open_query(query, context)?;
+        // Checked before the first row, so that a query without rows of the wrong structure fails, too.
         let expected = match (self.code.returns, &self.columns) {
             (Returns::Values(ty), _) => Some(Arc::new(RowType::anonymous(vec![ty]))),
             (_, columns) => columns.clone(),
@@ -140,6 +154,7 @@ impl<'c> Frame<'c> {
         loop {
             let finished = running.fetch(ROWS_AT_A_TIME, &mut batch, context)?;
             count += batch.len() as u64;
+            // Each row is charged to the set as it comes: the batch is small.
             for row in batch.drain(..) {
                 self.result.push(row, context)?;
             }
@@ -157,6 +172,7 @@ impl<'c> Frame<'c> {
     pub fn returned(&mut self, context: &mut StatementContext<'_>) -> SqlResult<Datum> {
         let has_outputs = !self.code.outputs.is_empty();
         match self.code.returns {
+            // With OUT arguments the variables are the result, RETURN or not.
             Returns::Value(_) if has_outputs => Ok(self.outputs().swap_remove(0)),
             Returns::Row if has_outputs => {
                 let fields = self.outputs();
@@ -173,6 +189,7 @@ impl<'c> Frame<'c> {
                 };
                 Ok(record(fields, &ty))
             }
+            // 2F005: the body ended without RETURN. In PostgreSQL a function that returns void needs none, either.
             Returns::Value(_) | Returns::Row | Returns::Trigger if !self.result.returned => {
                 Err(SqlError::new(
                     mote_common::SqlState::new("2F005"),
@@ -180,6 +197,7 @@ impl<'c> Frame<'c> {
                 ))
             }
             Returns::Value(to) => {
+                // Not put back: the frame's run is over, and an error of the conversion tells this phase.
                 self.phase = "while casting return value to function's return type";
                 let value = std::mem::take(&mut self.result.value);
                 self.coerce(value, self.result.ty, to, context)
@@ -206,6 +224,7 @@ fn check_structure(found: &RowType, expected: &RowType) -> SqlResult<()> {
     }
     // A modifier, which only attributes of composite types and columns have, is part of the type.
     let same = |a: &ColumnType, b: &ColumnType| {
+        // A literal in the query passes for every type.
         a.oid == oid::UNKNOWN || a.oid == b.oid && (b.typmod < 0 || a.typmod == b.typmod)
     };
     let shown = |ty: ColumnType| match ty.typmod {
