@@ -29,19 +29,24 @@ const VARIABLES_MAX: usize = 30_000;
 
 /// What a body is compiled for.
 pub struct Source<'a> {
+    /// As errors name the function.
     pub signature: Arc<str>,
     /// The function's own name, which qualifies its arguments.
     pub label: Option<&'a str>,
+    /// The text that positions count in.
     pub body: &'a str,
+    /// All of them, OUT arguments included, in the order of the declaration.
     pub arguments: Vec<Argument>,
     /// The tables that arguments are rows of.
     pub relations: Vec<(Oid, u64)>,
     pub returns: Returns,
+    /// RETURN takes no expression there.
     pub procedure: bool,
     /// Set for trigger functions; the row's structure where the table is known.
     pub trigger: Option<Option<Arc<RowType>>>,
 }
 
+/// An argument of a routine. INOUT is input and output.
 pub struct Argument {
     pub name: String,
     pub kind: VariableKind,
@@ -73,11 +78,14 @@ pub fn compile(
     compiler.function(source, body)
 }
 
+/// One body on its way to code.
 pub(super) struct Compiler<'c> {
     pub body: &'c str,
     catalog: &'c dyn CatalogView,
+    /// Parse every piece of SQL at once, for its errors.
     check: bool,
     pub arena: Arena,
+    /// What is in sight of the statement that is being compiled. Whoever opens a scope puts the outer one back.
     pub scope: Scope,
     pub variables: Vec<Variable>,
     pub returns: Returns,
@@ -85,16 +93,20 @@ pub(super) struct Compiler<'c> {
     pub has_outputs: bool,
     /// CASE statements with an operand so far: each has a variable of its own.
     pub cases: u32,
+    // Behind a cell: types are looked up through shared references.
     relations: RefCell<Vec<(Oid, u64)>>,
     /// How many there are so far.
     expressions: usize,
 }
 
 impl Compiler<'_> {
+    /// The order of variables is part of the code: arguments first, by which `$n` finds them, then FOUND and the
+    /// trigger's.
     fn function(&mut self, source: &Source<'_>, body: &tree::Body) -> SqlResult<Code> {
         self.open_scope(source.label, LabelKind::Function);
         let (mut arguments, mut outputs) = (Vec::new(), Vec::new());
         for (position, argument) in source.arguments.iter().enumerate() {
+            // `$1` is the name of an argument that has none.
             let name = format!("${}", position + 1);
             let id = self.add_variable(&name, argument.kind.clone())?;
             if !argument.name.is_empty() {
@@ -108,12 +120,15 @@ impl Compiler<'_> {
                 outputs.push(id);
             }
         }
+        // In the function's own scope: a block may declare a variable of the same name, which hides it for
+        // expressions while statements go on setting this one.
         let found = self.add_named("found", VariableKind::Scalar(ColumnType::BOOL))?;
         let trigger = match &source.trigger {
             Some(row) => Some(self.trigger_variables(row.clone())?),
             None => None,
         };
         let block = self.block(&body.block)?;
+        // Without the option a name that is both is an error, as with plpgsql.variable_conflict = error.
         let conflict = body.options.variable_conflict.unwrap_or(NameConflict::Error);
         Ok(Code {
             signature: source.signature.clone(),
@@ -132,6 +147,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// NEW, OLD and the TG_ variables.
     fn trigger_variables(&mut self, row: Option<Arc<RowType>>) -> SqlResult<TriggerVariables> {
         let new = self.add_named("new", VariableKind::Record(row.clone()))?;
         let old = self.add_named("old", VariableKind::Record(row))?;
@@ -144,12 +160,14 @@ impl Compiler<'_> {
 
     // Names
 
+    /// Begins a block, a loop or the function: names that follow hide those before.
     pub fn open_scope(&mut self, label: Option<&str>, kind: LabelKind) {
         self.scope = self
             .arena
             .push(self.scope, Entry::Label(label.map(str::to_string), kind));
     }
 
+    /// Adds a variable that no name leads to yet; 54000 at the bound.
     pub fn add_variable(&mut self, name: &str, kind: VariableKind) -> SqlResult<VariableId> {
         if self.variables.len() >= VARIABLES_MAX {
             return Err(SqlError::new(
@@ -170,16 +188,19 @@ impl Compiler<'_> {
         Ok(id)
     }
 
+    /// Brings a variable into sight under a name; it may have several (ALIAS).
     fn name_variable(&mut self, name: &str, id: VariableId) {
         self.scope = self.arena.push(self.scope, Entry::Variable(name.to_string(), id));
     }
 
+    /// Adds a variable and brings it into sight.
     pub fn add_named(&mut self, name: &str, kind: VariableKind) -> SqlResult<VariableId> {
         let id = self.add_variable(name, kind)?;
         self.name_variable(name, id);
         Ok(id)
     }
 
+    /// The variable that a dotted name means, and how many parts of the name it takes; the rest are fields.
     pub fn find(&self, parts: &[&str]) -> Option<(VariableId, usize)> {
         if let [number] = parts
             && let Some(position) = number
@@ -202,12 +223,15 @@ impl Compiler<'_> {
         Location(start as i32).position(self.body)
     }
 
+    /// An error that points at a byte of the body.
     pub fn error(&self, code: SqlState, start: u32, message: impl Into<String>) -> SqlError {
         SqlError::new(code, message).at(self.position(start))
     }
 
     // Expressions
 
+    /// A piece of SQL at this place: it sees what is in sight now. Nothing is planned, and names in it are not looked
+    /// up, so that a body may use tables that it creates.
     pub fn expression(&mut self, fragment: &tree::Fragment) -> SqlResult<Expression> {
         let expression = Expression::new(fragment, self.scope, self.expressions);
         self.expressions += 1;
@@ -222,13 +246,16 @@ impl Compiler<'_> {
     /// The position of a grammar's error, moved from the fragment's SQL to the body.
     fn place_in_body(&self, error: SqlError, fragment: &tree::Fragment) -> SqlError {
         let (Some(position), Some(start)) = (error.fields().position, fragment.start) else {
+            // A text that was put together has no place in the body.
             return error.moved_to(0);
         };
         let before = self.position(start + fragment.skip);
         let (_, added) = fragment.sql();
+        // The grammar counts from 1 in its own text, which begins with the SELECT that was put in front.
         error.moved_to((before + position).saturating_sub(added + 1))
     }
 
+    /// The same for what may be missing.
     pub fn optional(&mut self, fragment: &Option<tree::Fragment>) -> SqlResult<Option<Expression>> {
         fragment
             .as_ref()
@@ -245,6 +272,7 @@ impl Compiler<'_> {
 
     // Blocks
 
+    /// A block: declarations in order, each of which sees those before it; then statements and handlers.
     pub fn block(&mut self, block: &tree::Block) -> SqlResult<Block> {
         let outer = self.scope;
         self.open_scope(block.label.as_deref(), LabelKind::Block);
@@ -253,10 +281,12 @@ impl Compiler<'_> {
             self.declaration(declaration, &mut variables)?;
         }
         let statements = self.statements(&block.statements)?;
+        // SQLSTATE and SQLERRM come into sight behind the statements: only handlers see them.
         let exceptions = match &block.handlers {
             Some(handlers) => Some(self.exceptions(handlers)?),
             None => None,
         };
+        // Variables keep their numbers: other blocks do not take them over.
         self.scope = outer;
         Ok(Block {
             label: block.label.as_deref().map(str::to_string),
@@ -266,6 +296,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// The EXCEPTION section. Both variables are constant for the body; the run sets them.
     fn exceptions(&mut self, handlers: &[tree::Handler]) -> SqlResult<Exceptions> {
         let text = VariableKind::Scalar(ColumnType::TEXT);
         let state = self.add_named("sqlstate", text.clone())?;
@@ -292,6 +323,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// What WHEN names: OTHERS, or codes.
     fn conditions(&self, condition: &tree::ConditionName) -> SqlResult<Vec<Condition>> {
         if let tree::ConditionName::Name(name, _) = condition
             && &**name == "others"
@@ -302,12 +334,15 @@ impl Compiler<'_> {
         Ok(states.into_iter().map(Condition::State).collect())
     }
 
+    /// Adds what a declaration declares; `block` collects what is initialised at entry.
     fn declaration(&mut self, declaration: &tree::Declaration, block: &mut Vec<VariableId>) -> SqlResult<()> {
+        // A name of an outer block may be hidden; twice in one block is an error.
         if self.arena.is_declared_here(self.scope, &declaration.name) {
             let near = format!("duplicate declaration at or near \"{}\"", declaration.name);
             return Err(self.error(state::SYNTAX_ERROR, declaration.start, near));
         }
         match &declaration.kind {
+            // Another name for a variable, not another variable: nothing to be initialised.
             tree::DeclarationKind::Alias(path) => {
                 let parts: Vec<&str> = path.parts.iter().map(|part| &**part).collect();
                 match self.find(&parts) {
@@ -328,6 +363,7 @@ impl Compiler<'_> {
                 let kind = self.variable_kind(ty)?;
                 // The default does not see the variable.
                 let default = self.optional(default)?;
+                // Initialisation would fail at every entry: refused here, as PostgreSQL does.
                 if let (Some(start), None) = (*not_null, &default) {
                     let message = format!(
                         "variable \"{}\" must have a default value, since it's declared NOT NULL",
@@ -335,6 +371,7 @@ impl Compiler<'_> {
                     );
                     return Err(self.error(state::NULL_VALUE_NOT_ALLOWED, start, message));
                 }
+                // Named behind its default and its type, which may mention an outer variable of the same name.
                 let id = self.add_named(&declaration.name, kind)?;
                 let variable = &mut self.variables[id as usize];
                 variable.constant = *constant;
@@ -352,6 +389,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// A bound cursor: a variable of type refcursor with a query, and the variables of its parameters.
     fn cursor(
         &mut self,
         declaration: &tree::Declaration,
@@ -360,6 +398,8 @@ impl Compiler<'_> {
         query: &tree::Fragment,
         block: &mut Vec<VariableId>,
     ) -> SqlResult<()> {
+        // The parameters are in sight of the query alone. They need a scope of their own, so that two cursors of a
+        // block may use the same names.
         let outer = self.scope;
         self.open_scope(None, LabelKind::Block);
         let mut ids = Vec::new();
@@ -383,6 +423,7 @@ impl Compiler<'_> {
 
     // Types
 
+    /// What a type's text declares. `%TYPE`, `%ROWTYPE` and record are the language's own; all else is SQL's.
     pub fn variable_kind(&self, ty: &tree::TypeText) -> SqlResult<VariableKind> {
         let text = ty.text.trim();
         let place = |error: SqlError| error.moved_to(0).at(self.position(ty.start));
@@ -396,6 +437,7 @@ impl Compiler<'_> {
         if let Some(end) = percent_suffix(&lower, "type") {
             let parts = split_path(&text[..end]);
             let names: Vec<&str> = parts.iter().map(String::as_str).collect();
+            // A variable comes before a column of a table, as in PostgreSQL's grammar.
             if let Some((id, taken)) = self.find(&names) {
                 return self.type_of_variable(id, &names[taken..], ty.start);
             }
@@ -415,6 +457,7 @@ impl Compiler<'_> {
                 }
             };
         }
+        // `name` may be a composite type, or a table whose row type is meant; both end up as a record of its columns.
         match mote_sql::parse_type_name(text, self.catalog) {
             Ok(ty) => Ok(self.kind_of_type(ty)),
             Err(error) if error.state() == state::UNDEFINED_OBJECT => {
@@ -449,6 +492,7 @@ impl Compiler<'_> {
 
     /// The body holds as long as the type, and those of its attributes, do not change.
     fn note_type(&self, ty: ColumnType) {
+        // An array of rows depends on its element's structure.
         let ty = ty.element().unwrap_or(ty);
         let (Some(row), Some(version)) = (self.catalog.row_type(ty.oid), self.catalog.version_of(ty.oid))
         else {
@@ -463,6 +507,7 @@ impl Compiler<'_> {
         self.body[..start as usize].matches('\n').count() + 1
     }
 
+    /// `variable%TYPE`, or `record.field%TYPE`.
     fn type_of_variable(&self, id: VariableId, fields: &[&str], start: u32) -> SqlResult<VariableKind> {
         let variable = &self.variables[id as usize];
         match (&variable.kind, fields) {
@@ -483,6 +528,7 @@ impl Compiler<'_> {
         Some(row.types[position])
     }
 
+    /// The structure of a table's rows; the body is stale when the table changes.
     fn row_of(&self, parts: &[String]) -> Option<Arc<RowType>> {
         let relation = match parts {
             [table] => self.catalog.relation_by_name(None, table),

@@ -12,6 +12,7 @@ use crate::code::names::LabelKind;
 use crate::code::*;
 
 impl Compiler<'_> {
+    /// A list of statements, in the scope that is open.
     pub fn statements(&mut self, statements: &[tree::Statement]) -> SqlResult<Vec<Statement>> {
         let mut compiled = Vec::with_capacity(statements.len());
         for statement in statements {
@@ -24,6 +25,7 @@ impl Compiler<'_> {
         Ok(compiled)
     }
 
+    /// One statement. What PostgreSQL's grammar (pl_gram.y) refuses is refused here in its words.
     fn statement(&mut self, statement: &tree::StatementKind) -> SqlResult<StatementKind> {
         use tree::StatementKind as Tree;
         Ok(match statement {
@@ -63,6 +65,7 @@ impl Compiler<'_> {
             }
             Tree::Return { value, start } => self.return_statement(value.as_ref(), *start)?,
             Tree::ReturnNext { value, start } => self.return_next(value.as_ref(), *start)?,
+            // What a function returns is known to the compiler alone: the parser accepts every form.
             Tree::ReturnQuery { query, start } => {
                 if !self.returns.is_set() {
                     let message = "cannot use RETURN QUERY in a non-SETOF function";
@@ -115,6 +118,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// The targets of INTO.
     fn into(&mut self, into: Option<&tree::Into>) -> SqlResult<Option<Destination>> {
         let Some(into) = into else {
             return Ok(None);
@@ -167,7 +171,9 @@ impl Compiler<'_> {
         if let Some(operand) = operand {
             let operand = self.expression(operand)?;
             self.cases += 1;
+            // PostgreSQL's name for it, which no text of a user writes by chance.
             let name = format!("__Case__Variable_{}__", self.cases);
+            // In sight of the conditions and, harmlessly, of the statements.
             let id = self.add_named(&name, VariableKind::Scalar(ColumnType::UNKNOWN))?;
             compared = Some((id, operand, name));
         }
@@ -199,6 +205,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// A loop. Its scope, with its variable, ends with it.
     fn loop_statement(&mut self, body: &tree::Loop) -> SqlResult<Loop> {
         let outer = self.scope;
         let kind = self.loop_kind(&body.kind, body.label.as_deref())?;
@@ -221,6 +228,7 @@ impl Compiler<'_> {
             }
             Tree::While(condition) => {
                 self.open_scope(label, LabelKind::Loop);
+                // The condition stands inside of the loop's scope, which has no variable: it only sees the label.
                 LoopKind::While(self.expression(condition)?)
             }
             Tree::Integer {
@@ -230,6 +238,7 @@ impl Compiler<'_> {
                 high,
                 step,
             } => {
+                // Ahead of the variable, which they do not see: an outer one of the same name is meant.
                 let (low, high, step) = (
                     self.expression(low)?,
                     self.expression(high)?,
@@ -245,6 +254,7 @@ impl Compiler<'_> {
                 }
             }
             Tree::Query { targets, query } => {
+                // The targets exist already: FOR over rows declares no variable.
                 let compiled = self
                     .targets(targets)
                     .map_err(|error| loop_target(error, self, targets))?;
@@ -271,6 +281,7 @@ impl Compiler<'_> {
                 let arguments = self.cursor_arguments(id, arguments.as_ref())?;
                 self.open_scope(label, LabelKind::Loop);
                 LoopKind::Cursor {
+                    // FOR over a cursor declares its record, which hides an outer variable of the name.
                     row: self.add_named(variable, VariableKind::Record(None))?,
                     cursor: id,
                     arguments,
@@ -293,9 +304,11 @@ impl Compiler<'_> {
         })
     }
 
+    /// EXIT and CONTINUE need a loop, or a label around them; CONTINUE's is a loop's.
     fn check_exit(&self, leaves: bool, label: Option<&str>, start: u32) -> SqlResult<()> {
         match label {
             Some(label) => match self.arena.label(self.scope, label) {
+                // The function's name labels its arguments; it is nothing to leave.
                 None | Some(LabelKind::Function) => {
                     let message = format!(
                         "there is no label \"{label}\" attached to any block or loop enclosing this statement"
@@ -319,7 +332,9 @@ impl Compiler<'_> {
         }
     }
 
+    /// RETURN with an expression, or without, where the kind of the result allows it (make_return_stmt of pl_gram.y).
     fn return_statement(&mut self, value: Option<&tree::Fragment>, start: u32) -> SqlResult<StatementKind> {
+        // At the expression, if there is one.
         let start = value.and_then(|value| value.start).unwrap_or(start);
         let refuse = |this: &Self, message: &str| Err(this.error(state::DATATYPE_MISMATCH, start, message));
         match (self.returns, value) {
@@ -344,6 +359,7 @@ impl Compiler<'_> {
                 return refuse(self, "RETURN cannot have a parameter in function returning void");
             }
             (Returns::Value(_) | Returns::Row | Returns::Trigger, None) if !self.has_outputs => {
+                // Where the expression is missing: at the semicolon.
                 let end = start + "RETURN".len() as u32;
                 let gap = self.body[end as usize..].find(';').unwrap_or(0) as u32;
                 return Err(self.error(
@@ -358,6 +374,7 @@ impl Compiler<'_> {
         Ok(StatementKind::Return(value))
     }
 
+    /// RETURN NEXT, by the same rules.
     fn return_next(&mut self, value: Option<&tree::Fragment>, start: u32) -> SqlResult<StatementKind> {
         if !self.returns.is_set() {
             let message = "cannot use RETURN NEXT in a non-SETOF function";
@@ -376,6 +393,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// RAISE. A condition must be known now; of a name with several codes the first one is raised.
     fn raise(&mut self, raise: &tree::Raise) -> SqlResult<StatementKind> {
         let state = match &raise.condition {
             Some(condition) => condition_states(condition)?.first().copied(),
@@ -401,6 +419,7 @@ impl Compiler<'_> {
 
     // Cursors
 
+    /// A variable of type refcursor, bound or not; the whole name must be the variable's.
     fn cursor_variable(&mut self, path: &tree::Path) -> SqlResult<VariableId> {
         let parts: Vec<&str> = path.parts.iter().map(|part| &**part).collect();
         match self.find(&parts) {
@@ -428,6 +447,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Arguments must be there if and only if the cursor has parameters.
     fn check_cursor_arguments(
         &self,
         id: VariableId,
@@ -493,6 +513,7 @@ impl Compiler<'_> {
         }
         let text: Vec<&str> = places.into_iter().flatten().collect();
         let text = text.join(", ");
+        // Reordered or named, the text is not the body's any more: its errors have no place there.
         let start = (*text == *fragment.text).then_some(start);
         let fragment = tree::Fragment {
             text: text.into(),
@@ -503,11 +524,13 @@ impl Compiler<'_> {
         self.expression(&fragment).map(Some)
     }
 
+    /// OPEN: a bound cursor takes arguments, any other a query.
     fn open(&mut self, cursor: &tree::Path, how: &tree::Open) -> SqlResult<StatementKind> {
         let id = self.cursor_variable(cursor)?;
         let how = match how {
             tree::Open::Bound(arguments) => {
                 let Some(definition) = &self.variables[id as usize].cursor else {
+                    // The error of PostgreSQL's parser, which wants FOR there.
                     let near = self.body[cursor.start as usize..].find(';').unwrap_or(0) as u32;
                     let place = cursor.start + near;
                     let message = "syntax error, expected \"FOR\" at or near \";\"";
@@ -538,6 +561,7 @@ impl Compiler<'_> {
         Ok(StatementKind::Open { cursor: id, how })
     }
 
+    /// The same with its expressions compiled.
     fn direction(&mut self, direction: &tree::Direction) -> SqlResult<Direction> {
         let mut count = |count: &tree::Count| -> SqlResult<Count> {
             Ok(match count {
@@ -579,6 +603,8 @@ fn split_arguments(text: &str) -> Vec<(Option<String>, &str)> {
     let mut lexer = Lexer::new(text);
     let (mut arguments, mut open, mut start) = (Vec::new(), 0i32, 0);
     let mut tokens = Vec::new();
+    // Commas in brackets and strings are no separators: the lexer knows both. An error of the lexer ends the walk;
+    // the grammar will meet it again.
     while let Some(Ok(token)) = lexer.next_token() {
         match token.kind {
             TokenKind::Open => open += 1,
@@ -597,6 +623,7 @@ fn split_arguments(text: &str) -> Vec<(Option<String>, &str)> {
     arguments
 }
 
+/// One argument between two commas: its name, folded, if it has one, and the text of its value.
 fn argument<'t>(text: &'t str, start: usize, end: usize, tokens: &[Token]) -> (Option<String>, &'t str) {
     if let [name, sign, ..] = tokens
         && name.kind == TokenKind::Identifier
