@@ -32,6 +32,7 @@ pub struct Call {
     pub arguments: Box<[Expression]>,
     pub types: Box<[ColumnType]>,
     pub distinct: bool,
+    /// Of `aggregate(x ORDER BY y)`.
     pub order_by: Box<[Key]>,
     pub filter: Option<Expression>,
     pub result: ColumnType,
@@ -52,6 +53,7 @@ impl Call {
         })
     }
 
+    /// Whether the arguments of all rows have to be kept until the group ends.
     fn collects(&self) -> bool {
         self.distinct || !self.order_by.is_empty()
     }
@@ -60,7 +62,9 @@ impl Call {
 pub struct Program {
     input: NodeProgram,
     group_by: Box<[Expression]>,
+    /// Positions in `group_by`; a plain GROUP BY is one set of all of them.
     grouping_sets: Vec<Vec<usize>>,
+    /// For each GROUPING() call the keys it asks about.
     groupings: Box<[Vec<u16>]>,
     calls: Box<[Call]>,
 }
@@ -103,8 +107,10 @@ pub struct State {
     input: Box<dyn Operator>,
     /// Keys of all groups, with the number of the grouping set in front.
     groups: RowSet,
+    /// By group, then by call.
     kept: Bulk<Vec<Kept>>,
     filled: bool,
+    /// The group that goes out.
     position: usize,
     row: Vec<Datum>,
     /// Buffers of one input row.
@@ -131,6 +137,7 @@ impl State {
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let program = Arc::clone(&self.program);
+        // An empty set has its one group also over no input: `SELECT count(*)` answers 0.
         for (set, keys) in program.grouping_sets.iter().enumerate() {
             if keys.is_empty() {
                 self.group_of(set, keys, runtime)?;
@@ -139,6 +146,7 @@ impl State {
         while self.input.next(runtime)? {
             runtime.burn(1)?;
             self.keys.clear();
+            // Evaluated once for all grouping sets.
             for key in &program.group_by {
                 self.keys.push(key.evaluate(self.input.row(), runtime)?);
             }
@@ -155,6 +163,7 @@ impl State {
     /// The number of the group that the current keys belong to in a grouping set.
     fn group_of(&mut self, set: usize, keys: &[usize], runtime: &Runtime<'_, '_>) -> SqlResult<usize> {
         self.group_key.clear();
+        // The set's number keeps groups of different sets apart whose remaining keys are equal or null.
         self.group_key.push(Datum::Int4(set as i32));
         self.group_key
             .resize(1 + self.program.group_by.len(), Datum::Null);
@@ -180,6 +189,7 @@ impl State {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
         let row = self.input.row();
+        // FILTER first: the arguments of a row that it leaves out are not evaluated, and may fail.
         if let Some(filter) = &call.filter
             && !filter.holds(row, runtime)?
         {
@@ -189,6 +199,7 @@ impl State {
         for argument in &call.arguments {
             self.arguments.push(argument.evaluate(row, runtime)?);
         }
+        // A strict transition function is not called for a null argument, as in nodeAgg.c.
         if call.aggregate.skips_nulls() && self.arguments.iter().any(Datum::is_null) {
             return Ok(());
         }
@@ -202,6 +213,7 @@ impl State {
                 for key in &call.order_by {
                     keys.push(key.expression.evaluate(row, runtime)?);
                 }
+                // What is collected counts against work_mem like the groups themselves.
                 self.groups.memory().charge_row(&self.arguments, runtime)?;
                 rows.push(Collected {
                     arguments: self.arguments.clone(),
@@ -227,6 +239,7 @@ impl State {
         }
         for keys in &program.groupings {
             let grouped = &program.grouping_sets[set];
+            // GROUPING(): one bit per argument, the last one lowest; set where the grouping set leaves the key out.
             let bits = keys.iter().fold(0, |bits, key| {
                 bits << 1 | i32::from(!grouped.contains(&(*key as usize)))
             });
@@ -247,6 +260,7 @@ fn finish_collected(
         if call.order_by.is_empty() {
             work::sort_by(rows, |a, b| compare_arguments(&a.arguments, &b.arguments))?;
         }
+        // Sorted again by ORDER BY, which under DISTINCT the arguments have to include.
         drop_repeated(rows)?;
     }
     work::sort_by(rows, |a, b| compare_keys(&call.order_by, &a.keys, &b.keys))?;
@@ -281,6 +295,7 @@ fn drop_repeated(rows: &mut Bulk<Collected>) -> SqlResult<()> {
 fn compare_arguments(left: &[Datum], right: &[Datum]) -> std::cmp::Ordering {
     for (a, b) in left.iter().zip(right) {
         let ordering = match (a.is_null(), b.is_null()) {
+            // Nulls last, the default of ascending order.
             (false, false) => order(a, b),
             (a, b) => a.cmp(&b),
         };

@@ -35,24 +35,29 @@ pub(super) struct InputsProgram {
     pruning: Option<Pruning>,
 }
 
+/// What conditions leave over of a partitioned table's inputs, level by level.
 pub struct Pruning {
     scheme: Arc<PartitionScheme>,
     conditions: Box<[Condition]>,
     branches: Box<[Branch]>,
 }
 
+/// What stands behind one partition of a scheme.
 enum Branch {
+    /// The planner has left it out already: no value of a parameter brings it back.
     Absent,
     Input(usize),
     Level(Pruning),
 }
 
+/// A condition on a key of the scheme, by the key's number; values are known when the run starts.
 enum Condition {
     Compare(u16, Comparison, Expression),
     List(u16, Box<[Expression]>),
     Array(u16, Expression),
     IsNull(u16),
     IsNotNull(u16),
+    /// Any of these lists, each of which holds as a whole.
     Or(Box<[Box<[Condition]>]>),
 }
 
@@ -114,6 +119,7 @@ fn compile_conditions(conditions: &[PruneCondition]) -> SqlResult<Box<[Condition
     conditions.iter().map(condition).collect()
 }
 
+/// The conditions with their values. They are no part of any row: parameters and the outer row's bindings alone.
 fn evaluate(
     conditions: &[Condition],
     keys: &[PartitionKey],
@@ -125,6 +131,7 @@ fn evaluate(
         known.push(match condition {
             Condition::Compare(key, comparison, value) => {
                 let value = value.evaluate(&[], runtime)?;
+                // The session's time zone: a date or timestamp may be compared with a key of another date type.
                 KeyCondition::compare(*key, *comparison, value, ty(*key), &runtime.format().time_zone)
             }
             Condition::List(key, list) => {
@@ -197,6 +204,7 @@ impl Inputs {
         input.map_or(&[], |input| input.row())
     }
 
+    // Only those that were read: a nested loop resets the whole for every outer row.
     pub fn reset(&mut self) {
         for input in self.live.drain(..) {
             if let Some(operator) = &mut self.operators[input] {

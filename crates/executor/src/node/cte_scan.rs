@@ -31,6 +31,7 @@ impl CteState {
         let recheck = runtime.values.recheck.take();
         let result = tree.next(runtime);
         runtime.values.recheck = recheck;
+        // Taken out as the tree was: charging reads the session through the runtime, which holds the CTE's state.
         let mut memory = std::mem::take(&mut runtime.values.ctes[number].memory);
         let charged = match &result {
             Ok(true) => memory.charge_row(tree.row(), runtime),
@@ -43,6 +44,7 @@ impl CteState {
             Ok(false) => cte.finished = true,
             Err(_) => {}
         }
+        // Put back before the error is answered: `reset` has to find it.
         cte.tree = Some(tree);
         charged?;
         result
@@ -58,6 +60,7 @@ impl CteState {
 pub struct Program {
     cte: usize,
     arguments: Box<[Argument]>,
+    /// Of the WITH query's columns those that the scan yields, in its order; the filter is bound over them.
     columns: Box<[usize]>,
     filter: Option<Expression>,
 }
@@ -129,6 +132,7 @@ impl Program {
             runtime.values.exec_parameters[argument.parameter] = value;
         }
         let cte = &mut runtime.values.ctes[self.cte];
+        // The same values again: the rows that are there hold for them.
         if cte.arguments != stored {
             cte.reset();
             cte.arguments = stored;
@@ -147,6 +151,7 @@ impl Operator for State {
         }
         loop {
             let number = self.program.cte;
+            // Another reader may have driven the query further than this one has read.
             if self.position >= runtime.values.ctes[number].rows.len() && !CteState::advance(number, runtime)?
             {
                 return Ok(false);
@@ -168,6 +173,8 @@ impl Operator for State {
         &self.row
     }
 
+    // The rows stay: they are the WITH query's, and other scans read them. They go when the execution is reset or the
+    // arguments change.
     fn reset(&mut self) {
         self.begun = false;
         self.position = 0;

@@ -16,6 +16,7 @@ use crate::value::equal_rows;
 
 pub struct Program {
     input: NodeProgram,
+    /// DISTINCT ON; None: DISTINCT over the whole row.
     on: Option<Box<[Expression]>>,
 }
 
@@ -63,6 +64,8 @@ impl Operator for State {
             for expression in on {
                 values.push(expression.evaluate(self.input.row(), runtime)?);
             }
+            // The planner has sorted by the ON expressions, so that equal ones follow each other; the first row of them
+            // counts.
             if self.last.as_ref().is_none_or(|last| !equal_rows(last, &values)) {
                 self.last = Some(values);
                 return Ok(true);

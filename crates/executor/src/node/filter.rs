@@ -45,6 +45,7 @@ impl State {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         while self.input.next(runtime)? {
+            // NULL does not hold. No fuel is burnt here: the input burns for every row it yields.
             if self.program.condition.holds(self.input.row(), runtime)? {
                 return Ok(true);
             }
@@ -62,6 +63,7 @@ impl Operator for State {
     }
 
     fn observe(&self, observed: &mut Observed) {
+        // A filter and the node below it are one line of EXPLAIN.
         self.input.observe(observed);
         observed.removed_by_filter += self.removed;
     }

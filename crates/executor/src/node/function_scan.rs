@@ -35,6 +35,7 @@ pub enum SetCall {
 }
 
 impl SetCall {
+    /// A call of a set-returning function; anything else becomes a set of one row.
     pub fn compile(expr: &Expr) -> SqlResult<SetCall> {
         if let Expr::Routine(call) = expr {
             return Ok(SetCall::Routine(RoutineSite::compile(call)?));
@@ -110,6 +111,8 @@ impl SetCall {
                 for argument in arguments {
                     values.push(argument.evaluate(row, runtime)?);
                 }
+                // As PostgreSQL's ExecMakeFunctionResultSet: a strict function is not called with a null, and its set
+                // is empty.
                 if *strict && values.iter().any(Datum::is_null) {
                     return Ok(None);
                 }
@@ -144,6 +147,7 @@ impl Program {
 
 pub struct State {
     program: Arc<Program>,
+    /// For each call what still yields rows. The inner None: no row, or none any more.
     sources: Option<Vec<Option<Box<dyn RowSource>>>>,
     row: Vec<Datum>,
     produced: Vec<Datum>,
@@ -166,6 +170,7 @@ impl State {
     fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let mut sources = Vec::with_capacity(self.program.calls.len());
         for call in &self.program.calls {
+            // Arguments are evaluated without a row: LATERAL ones read parameters that the nested loop has bound.
             sources.push(call.open(&[], runtime)?);
         }
         self.sources = Some(sources);
@@ -184,6 +189,7 @@ impl State {
                 None => false,
             };
             if !produced {
+                // Dropped at its end: it must not be asked again.
                 *source = None;
                 self.row.extend(std::iter::repeat_n(Datum::Null, columns.len()));
                 continue;
@@ -207,12 +213,15 @@ fn spread(produced: &mut Vec<Datum>, columns: &[ColumnType], row: &mut Vec<Datum
             check_structure(&record.ty.types, columns)?;
             row.append(&mut record.fields);
         }
+        // A null where a record was expected: all its columns are null.
         [_] if columns.len() != 1 => row.extend(std::iter::repeat_n(Datum::Null, columns.len())),
         _ => row.append(produced),
     }
     Ok(())
 }
 
+/// A function that answers `record` promises no columns: what it yields is compared with the definition list of the
+/// query (tupledesc_match of execSRF.c).
 fn check_structure(returned: &[ColumnType], expected: &[ColumnType]) -> SqlResult<()> {
     let differ = |detail: String| {
         let message = "function return row and query-specified return row do not match";

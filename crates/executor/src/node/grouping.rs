@@ -11,6 +11,7 @@ use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
 use crate::value::{equal_rows, hash_row};
 
+/// Rows by number, in the order in which they came first, each of them once.
 #[derive(Default)]
 pub struct RowSet {
     rows: Bulk<Box<[Datum]>>,
@@ -25,6 +26,7 @@ impl RowSet {
         if let Some(number) = self.find_hashed(hash, row) {
             return Ok((number, false));
         }
+        // Charged before it is kept: what work_mem refuses does not stay.
         self.memory.charge_row(row, runtime)?;
         let number = self.rows.len();
         self.rows.push(row.into());
@@ -32,6 +34,7 @@ impl RowSet {
         Ok((number, true))
     }
 
+    /// The number of a row that is there.
     pub fn find(&self, row: &[Datum]) -> Option<usize> {
         self.find_hashed(hash_row(row), row)
     }
@@ -49,6 +52,7 @@ impl RowSet {
         self.rows.len()
     }
 
+    /// For what a node keeps beside the rows themselves: one account for both.
     pub fn memory(&mut self) -> &mut WorkMemory {
         &mut self.memory
     }

@@ -10,6 +10,7 @@ const UNDIVIDED_MAX: usize = 128 << 10;
 /// Tables of a divided index: each has a hundred thousand entries when there are six millions.
 const PARTS: usize = 64;
 
+/// A hash and the number of the row that has it.
 type Entry = (u64, u32);
 
 #[derive(Default)]
@@ -26,6 +27,7 @@ impl HashIndex {
             true => &self.first,
             false => &self.parts[part_of(hash)],
         };
+        // The whole hash first: `is_same` compares rows, which may be long.
         let found = table.find(hash, |&(other, number)| other == hash && is_same(number as usize));
         found.map(|&(_, number)| number as usize)
     }
@@ -47,6 +49,7 @@ impl HashIndex {
         self.parts = Box::default();
     }
 
+    /// Moves all entries into parts, with room for as many again.
     #[cold]
     fn divide(&mut self) {
         let room = 2 * UNDIVIDED_MAX / PARTS;

@@ -16,14 +16,17 @@ use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_option};
 use crate::runtime::Runtime;
 
+/// The end of a chain. Row numbers stay below it: work_mem ends a build long before.
 const NONE: u32 = u32::MAX;
 
 pub struct Program {
     kind: JoinKind,
     left: NodeProgram,
     right: NodeProgram,
+    /// As many as there are `right_keys`, in the same order; values of both compare and hash alike.
     left_keys: Box<[Expression]>,
     right_keys: Box<[Expression]>,
+    /// What ON asks beside equality, over the joined row. A pair that fails it does not match.
     condition: Option<Expression>,
     left_width: usize,
     right_width: usize,
@@ -79,6 +82,7 @@ pub struct State {
     chains: Vec<(u32, u32)>,
     built: Bulk<Built>,
     phase: Phase,
+    /// The left row has met a partner.
     matched: bool,
     row: Vec<Datum>,
     key: Vec<Datum>,
@@ -104,6 +108,7 @@ impl State {
     }
 
     fn build(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        // A right row with a null in its key joins nothing; RIGHT and FULL still have to show it.
         let keeps_unmatched = matches!(self.program.kind, JoinKind::Right | JoinKind::Full);
         while self.right.next(runtime)? {
             runtime.burn(1)?;
@@ -119,6 +124,7 @@ impl State {
                 next: NONE,
                 matched: false,
             });
+            // It is in no chain, and stays unmatched.
             if has_null {
                 continue;
             }
@@ -146,6 +152,7 @@ impl State {
         Ok(Some(key.map_or(NONE, |key| self.chains[key].0)))
     }
 
+    /// What becomes of a left row whose chain is at its end: answers whether it goes out.
     fn left_finished(&mut self) -> bool {
         match self.program.kind {
             JoinKind::Anti => !self.matched,
@@ -157,6 +164,7 @@ impl State {
         }
     }
 
+    /// RIGHT and FULL: the next right row, from this one on, that no left row has met.
     fn next_unmatched(&mut self, from: usize) -> bool {
         for (position, built) in self.built.iter().enumerate().skip(from) {
             if !built.matched {
@@ -187,6 +195,7 @@ impl State {
             self.built[current].matched = true;
             match self.program.kind {
                 JoinKind::Semi => {
+                    // One partner is enough: the rest of the chain is not looked at.
                     self.phase = Phase::NeedLeft;
                     return Ok(true);
                 }
@@ -247,6 +256,7 @@ impl Operator for State {
 
     fn row(&self) -> &[Datum] {
         match self.program.kind {
+            // Nothing above reads the right side's columns of these.
             JoinKind::Semi | JoinKind::Anti => &self.row[..self.program.left_width],
             _ => &self.row,
         }

@@ -30,6 +30,7 @@ use crate::row_codec::append_key;
 use crate::runtime::{Runtime, find_index};
 use crate::value::{equal, order};
 
+/// What a key column of the index has to equal.
 enum Equality {
     Value(Expression),
     IsNull,
@@ -46,16 +47,22 @@ pub struct Program {
     scan: ScanId,
     member: MemberNumber,
     relation: Arc<Relation>,
+    /// Among the relation's indexes.
     index: usize,
     columns: ScanColumns,
+    /// Of all key columns of the index.
     key_types: Box<[ColumnType]>,
+    /// For the first key columns, one each. A bound, or the pattern, is on the column behind them.
     equals: Box<[Equality]>,
     lower: Option<Limit>,
     upper: Option<Limit>,
+    /// The pattern of LIKE whose fixed beginning bounds the column.
     prefix_of: Option<Expression>,
     direction: Direction,
     filter: StoredFilter,
+    /// The index conditions as an expression: under EvalPlanQual the row that is held in place has to meet them, too.
     recheck: Option<Expression>,
+    /// At most one row can match: the scan ends behind it without asking the index again.
     single_row: bool,
 }
 
@@ -133,6 +140,7 @@ impl Program {
         for (limit, is_lower) in [(&self.lower, true), (&self.upper, false)] {
             let Some(limit) = limit else { continue };
             let value = limit.value.evaluate(&[], runtime)?;
+            // `column < NULL` is never true.
             if value.is_null() {
                 return Ok(None);
             }
@@ -149,6 +157,7 @@ impl Program {
             };
             let mut edge = key.to_vec();
             append_key(column, ty, &value, &mut edge, scratch);
+            // In a descending column the keys with greater values come first: a lower bound on values ends the range.
             let is_first = is_lower != column.descending;
             match (is_first, inclusive) {
                 (true, true) => range.lower = Bound::Included(edge),
@@ -174,6 +183,7 @@ impl Program {
         scratch: &mut Vec<u8>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<KeyRange>> {
+        // LIKE NULL is never true.
         let Datum::Text(pattern) = pattern.evaluate(&[], runtime)? else {
             return Ok(None);
         };
@@ -186,6 +196,7 @@ impl Program {
             &mut edge,
             scratch,
         );
+        // Without its end mark the text's bytes are a prefix of the keys of all texts that begin with it.
         edge.truncate(edge.len() - TEXT_END_BYTES);
         Ok(Some(KeyRange::prefix(&edge)))
     }
@@ -208,6 +219,7 @@ pub struct State {
     position: Position,
     /// Kept for its buffers; means something in `Position::Range` only.
     cursor: Option<Cursor>,
+    /// The equal keys' bytes, as the index stores them.
     key: Vec<u8>,
     scratch: Vec<u8>,
     rows: Vec<RowId>,
@@ -270,10 +282,12 @@ impl State {
             let ty = self.program.key_types[number];
             let elements = std::mem::take(&mut self.elements).into_iter();
             self.elements = elements
+                // `= ANY` over an element that is null, or that the key's type cannot hold, meets no row.
                 .filter(|element| !element.is_null())
                 .filter_map(|element| exact(element, ty, runtime))
                 .collect();
             work::sort_by(&mut self.elements, order)?;
+            // `x = ANY ('{1,1}')` yields a row once.
             self.elements.dedup_by(|a, b| equal(a, b));
             let (_, index) = self.source.as_ref().expect("resolved before the start");
             let descending = index.key_program.columns()[number].descending;
@@ -289,6 +303,7 @@ impl State {
         }
     }
 
+    /// Goes on with the next element of `= ANY`.
     fn next_element(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         match self.elements.pop() {
             Some(element) => self.open(Some(element), runtime),
@@ -334,6 +349,7 @@ impl State {
             };
             append_key(&columns[number], ty, &value, key, scratch);
         }
+        // A complete key: its rows are few, and reading them at once needs no cursor.
         if program.equals.len() == columns.len() {
             rows.clear();
             let transaction = runtime.transaction();
@@ -361,6 +377,8 @@ impl State {
         let (table, index) = self.source.as_ref().expect("resolved before the start");
         let transaction = runtime.transaction();
         loop {
+            // Before an entry is read: this session may be suspended here, and a borrowed version must not live across
+            // that.
             runtime.burn(1)?;
             let id = match &mut self.position {
                 Position::Rows(at) => {
@@ -382,6 +400,7 @@ impl State {
                 Position::NotStarted | Position::Done => return Ok(false),
             };
             let columns = self.program.columns.set();
+            // The snapshot sees no version of the row.
             let Some(version) = transaction.fetch_columns(table, id, runtime.snapshot(), columns) else {
                 continue;
             };
@@ -483,6 +502,7 @@ impl Operator for State {
         &self.row
     }
 
+    // The cursor and the handles stay: the next start sets the one anew and needs the others.
     fn reset(&mut self) {
         self.position = Position::NotStarted;
         self.elements.clear();

@@ -17,6 +17,7 @@ pub struct Program {
     input: NodeProgram,
     count: Option<Expression>,
     offset: Option<Expression>,
+    /// The keys of the ORDER BY that decides what a tie is.
     with_ties: Option<Box<[Key]>>,
 }
 
@@ -79,6 +80,7 @@ impl State {
                 "LIMIT must not be negative",
             ),
         )?;
+        // LIMIT 0 runs nothing of its input, not even the offset.
         if self.left == Some(0) {
             return Ok(false);
         }
@@ -90,6 +92,7 @@ impl State {
         Ok(true)
     }
 
+    /// The values of the ORDER BY keys in the input's current row.
     fn tie_of(&self, runtime: &mut Runtime<'_, '_>, into: &mut Vec<Datum>) -> SqlResult<()> {
         into.clear();
         for key in self.program.with_ties.iter().flatten() {
@@ -134,6 +137,7 @@ impl Operator for State {
         }
         if within {
             self.left = self.left.map(|left| left - 1);
+            // The last row within the limit: those that follow go out as long as they are its peers.
             if self.left == Some(0) && self.program.with_ties.is_some() {
                 let mut tie = std::mem::take(&mut self.tie);
                 self.tie_of(runtime, &mut tie)?;

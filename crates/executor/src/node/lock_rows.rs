@@ -30,6 +30,7 @@ pub struct Program {
 impl Program {
     pub fn compile(input: &Node, locks: &[RowLock], marks: &[RowMark]) -> SqlResult<Arc<Program>> {
         let mut marks = marks.to_vec();
+        // A recheck must find the locked relations among the marks, to show their newest versions.
         for lock in locks {
             if marks.iter().all(|mark| mark.scan != lock.scan) {
                 marks.push(RowMark {
@@ -79,6 +80,7 @@ impl State {
         let program = &*self.program;
         let mut changed: Vec<ScanId> = Vec::new();
         for (request, tables) in program.locks.iter().zip(&self.tables) {
+            // The null-extended side of an outer join has no row to lock.
             let Some(Mark { member, row: id }) = mark_of(&self.input.row()[request.mark as usize]) else {
                 continue;
             };
@@ -89,6 +91,7 @@ impl State {
             let seen = transaction.fetch(table, id, snapshot);
             let policy = match request.wait {
                 LockWait::Block => WaitPolicy::Block,
+                // SKIP LOCKED asks without waiting, too; only what `Busy` means differs.
                 LockWait::NoWait | LockWait::SkipLocked => WaitPolicy::NoWait,
             };
             let strength = strength_of(request.strength);
@@ -96,6 +99,8 @@ impl State {
             match locked.map_err(locking_error)? {
                 Locked::Unchanged(_) => {}
                 Locked::Changed(_) => changed.push(request.scan),
+                // As nodeLockRows.c: a row that is deleted by now, or that this command has written itself, is left
+                // out.
                 Locked::Gone | Locked::SelfModified => return Ok(false),
                 Locked::Moved => return Err(locking_error(write_error::moved_row())),
                 Locked::Busy if request.wait == LockWait::SkipLocked => return Ok(false),
@@ -108,6 +113,7 @@ impl State {
             return Ok(true);
         }
         let locked = |scan| program.locks.iter().any(|lock| lock.scan == scan);
+        // The input's row is left as it is; `row` answers the one that was evaluated anew.
         let row = self.changed.insert(self.input.row().to_vec());
         self.rechecker
             .run(&program.input, &program.marks, &locked, row, runtime)
@@ -124,6 +130,7 @@ fn locking_error(error: SqlError) -> SqlError {
     }
 }
 
+/// The engine's strength for the clause's: FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE, FOR KEY SHARE.
 pub fn strength_of(strength: LockStrength) -> RowLockStrength {
     match strength {
         LockStrength::KeyShare => RowLockStrength::KeyShare,

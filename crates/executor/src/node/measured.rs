@@ -13,7 +13,9 @@ use crate::runtime::Runtime;
 
 pub struct Program {
     pub input: NodeProgram,
+    /// Of the node in `Measurements::nodes`.
     number: usize,
+    /// False for EXPLAIN (ANALYZE, TIMING OFF): the clock is not read.
     timed: bool,
 }
 
@@ -65,6 +67,8 @@ impl Operator for State {
             return Ok(found);
         };
         count(counted, begins, found, passed_ns);
+        // What the node has counted since it was made replaces what was noted; the memory alone is the greatest of all
+        // loops.
         let mut observed = Observed {
             memory_bytes: counted.observed.memory_bytes,
             ..Observed::default()
@@ -86,6 +90,7 @@ impl Operator for State {
 
 fn count(counted: &mut Measurement, begins: bool, found: bool, passed_ns: u64) {
     if begins {
+        // The time to the first row of every loop, as PostgreSQL's InstrEndLoop sums it up.
         counted.loops += 1;
         counted.startup_ns += passed_ns;
     }

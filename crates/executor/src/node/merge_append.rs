@@ -119,6 +119,7 @@ impl Operator for State {
         let Some(&first) = self.heap.first() else {
             return Ok(false);
         };
+        // At its end the last input of the heap takes its place and sinks; otherwise its own new keys do.
         if !self.advance(first, runtime)? {
             self.heap.swap_remove(0);
         }

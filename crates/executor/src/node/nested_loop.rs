@@ -20,6 +20,7 @@ pub struct Program {
     kind: JoinKind,
     left: NodeProgram,
     right: NodeProgram,
+    /// Parameters of the right side, computed from the left row. With any, the right side runs anew per left row.
     bindings: Box<[(usize, Expression)]>,
     condition: Option<Expression>,
     left_width: usize,
@@ -58,12 +59,15 @@ pub struct State {
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
     phase: Phase,
+    /// The left row has met a partner.
     matched: bool,
     /// The joined row: left columns, then right columns.
     row: Vec<Datum>,
+    /// Right rows without bindings, each with whether a left row has met it.
     kept: Vec<(Box<[Datum]>, bool)>,
     /// The right side has run to its end and all its rows are kept.
     complete: bool,
+    /// Behind the kept row that stands in `row`.
     position: usize,
     memory: WorkMemory,
     removed: u64,
@@ -87,6 +91,7 @@ impl State {
         }
     }
 
+    /// Begins with the left row that was just read.
     fn start_right(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         self.matched = false;
         self.position = 0;
@@ -96,6 +101,7 @@ impl State {
             let value = expression.evaluate(self.left.row(), runtime)?;
             runtime.values.exec_parameters[*id] = value;
         }
+        // After the parameters are set: scans read them when they start.
         if !self.program.bindings.is_empty() {
             self.right.reset();
         }
@@ -144,6 +150,7 @@ impl State {
         }
     }
 
+    /// The next kept right row, from this one on, that no left row has met.
     fn next_unmatched(&mut self, from: usize) -> bool {
         for (position, (row, matched)) in self.kept.iter().enumerate().skip(from) {
             if !matched {
@@ -163,6 +170,7 @@ impl State {
             self.phase = Phase::Done;
             return Ok(false);
         }
+        // A right side that no left row asked to its end is read to it here: its rows are unmatched, too.
         self.position = self.kept.len();
         while self.next_right(runtime)? {}
         Ok(self.next_unmatched(0))
@@ -198,6 +206,7 @@ impl Operator for State {
                         continue;
                     }
                     self.matched = true;
+                    // The position is already behind the row; with bindings nothing is kept and nothing marked.
                     if let Some(kept) = self
                         .position
                         .checked_sub(1)
@@ -210,6 +219,7 @@ impl Operator for State {
                             self.phase = Phase::NeedLeft;
                             return Ok(true);
                         }
+                        // One partner is enough to drop the left row.
                         JoinKind::Anti => self.phase = Phase::NeedLeft,
                         _ => return Ok(true),
                     }

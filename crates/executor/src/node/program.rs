@@ -14,12 +14,17 @@ use crate::runtime::{CteState, SubPlanState, Values, WorkTable};
 /// A plan made executable: expressions compiled, columns and keys resolved.
 pub struct Program {
     pub root: NodeProgram,
+    /// By the numbers under which expressions name them.
     pub subplans: Vec<NodeProgram>,
+    /// By the numbers under which CteScan and WorkTableScan name them.
     pub ctes: Vec<CteProgram>,
     pub command: Command,
     pub returns_rows: bool,
+    /// Columns of a row that the client gets; row marks and sort keys stand behind them.
     pub visible_columns: usize,
+    /// `$1` to this one: a run needs a value for each.
     pub parameters: usize,
+    /// Values that nodes hand to the nodes and sub-plans below them.
     exec_parameters: usize,
     /// The tables and indexes that it has open while it calls code of users; None if it calls none.
     pub opened: Option<Arc<[Oid]>>,
@@ -29,10 +34,12 @@ pub struct Program {
 
 pub struct CteProgram {
     pub node: NodeProgram,
+    /// It writes: its run is finished with the statement even if nobody reads it.
     pub modifies: bool,
 }
 
 const _: () = {
+    // Sessions on all threads run one program.
     const fn shared<T: Send + Sync>() {}
     shared::<Program>();
 };
@@ -59,6 +66,7 @@ impl Program {
 
     fn of_query(plan: &Plan, query: &QueryPlan) -> SqlResult<Program> {
         let mut root = compile_node(&query.root)?;
+        // Before the program is shared. WITH queries that write do not count for the command tag, as in PostgreSQL.
         root.count_affected_rows();
         let subplans = query
             .subplans
@@ -99,6 +107,7 @@ impl Program {
             exec_parameters: vec![Datum::Null; self.exec_parameters],
             subplans: sub_plans.map(SubPlanState::new).collect(),
             ctes: ctes.map(CteState::new).collect(),
+            // One for every WITH query, so that they share its number; those that do not recurse never use theirs.
             work_tables: self.ctes.iter().map(|_| WorkTable::default()).collect(),
             run: self.run.clone().map(Box::new),
             ..Values::default()
@@ -106,6 +115,7 @@ impl Program {
     }
 }
 
+/// What DDL in a called function must not touch while this plan runs (`context::in_use`).
 fn opened_by(query: &QueryPlan) -> Arc<[Oid]> {
     let mut opened = Vec::new();
     query.for_each_opened(&mut |object| opened.push(object));

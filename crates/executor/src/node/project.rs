@@ -25,6 +25,7 @@ impl Program {
         let mut numbered = columns.iter().enumerate();
         Ok(Arc::new(Program {
             input: compile_node(input)?,
+            // Nothing is copied then: a projection that only drops trailing columns is a slice of the input's row.
             is_prefix: numbered.all(|(at, column)| matches!(column, Expression::Column(from) if *from == at)),
             columns,
         }))
@@ -49,6 +50,7 @@ impl State {
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        // No fuel here: the input burns for the row.
         if !self.input.next(runtime)? {
             return Ok(false);
         }

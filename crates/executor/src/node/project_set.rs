@@ -63,6 +63,7 @@ impl State {
         }
     }
 
+    /// Begins the sets of an input row. Scalars are evaluated once and repeat in every row of the sets.
     fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         self.sources.clear();
         self.row.clear();
@@ -79,6 +80,7 @@ impl State {
         Ok(())
     }
 
+    /// Puts the next row of every set into its column; false when none of them has one.
     fn advance(&mut self) -> SqlResult<bool> {
         let mut any = false;
         let sets = self
@@ -90,6 +92,7 @@ impl State {
                 Column::Set(call) => Some((position, call)),
                 Column::Scalar(_) => None,
             });
+        // Lock-step, as PostgreSQL does since version 10: not the least common multiple of the sets' lengths.
         for ((position, call), source) in sets.zip(&mut self.sources) {
             self.produced.clear();
             let produced = match source {
@@ -101,6 +104,7 @@ impl State {
                 true => call.value(&mut self.produced),
                 false => Datum::Null,
             };
+            // A set that has ended yields nulls until the longest one ends, and is not asked again.
             if !produced {
                 *source = None;
             }

@@ -14,9 +14,11 @@ use crate::runtime::WorkMemory;
 
 pub struct Program {
     cte: usize,
+    /// UNION rather than UNION ALL: rows of all rounds are compared, which is what ends a cycle.
     distinct: bool,
     base: NodeProgram,
     step: NodeProgram,
+    /// WITH queries and sub-plans inside the step that read the work table: what they keep is of one round.
     renewed: Renewed,
 }
 
@@ -91,13 +93,16 @@ impl Operator for State {
                     continue;
                 }
                 copy_row(source.row(), &mut self.row);
+                // What counts against work_mem is one round; `seen` accounts for itself.
                 self.memory.charge_row(&self.row, runtime)?;
                 self.produced.push(self.row.clone());
                 return Ok(true);
             }
+            // A round that adds nothing is the last one.
             if self.produced.is_empty() {
                 return Ok(false);
             }
+            // The rows stay, as the next round's input, and are let go of when that round ends.
             self.memory.clear();
             runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);
             self.in_step = true;

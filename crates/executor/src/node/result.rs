@@ -12,6 +12,7 @@ use crate::runtime::Runtime;
 
 pub struct Program {
     columns: Box<[Expression]>,
+    /// A condition without columns: a constant or parameters.
     filter: Option<Expression>,
 }
 
@@ -50,6 +51,7 @@ impl Operator for State {
         {
             return Ok(false);
         }
+        // After the filter: columns of a row that does not come are not evaluated, and cannot fail.
         self.row.clear();
         for column in &self.program.columns {
             self.row.push(column.evaluate(&[], runtime)?);

@@ -54,6 +54,7 @@ pub struct ScanColumns {
 }
 
 impl ScanColumns {
+    /// `member` is the table's number among those of one scan of a parent; row marks carry it.
     pub fn compile(relation: &Relation, member: MemberNumber, columns: &[ScanColumn]) -> ScanColumns {
         let whole = columns.iter().find_map(|column| match column {
             ScanColumn::WholeRow => Some(live_columns(relation)),
@@ -169,6 +170,7 @@ fn live_columns(relation: &Relation) -> Vec<u16> {
     live.map(|(position, _)| position as u16).collect()
 }
 
+/// The record type of a whole-row reference: a column dropped since is no field of it.
 fn type_of_columns(relation: &Relation, positions: &[u16]) -> RowType {
     let columns = || {
         positions
@@ -199,6 +201,7 @@ pub fn read_replacement(
     };
     let transaction = runtime.transaction();
     let version = match replacement.newest {
+        // The lock that the recheck began with keeps this version the newest.
         true => transaction.fetch_newest(table, id),
         false => transaction.fetch(table, id, runtime.snapshot()),
     };

@@ -67,6 +67,7 @@ impl Operator for State {
             self.table = Some(open(&self.program.relation, runtime)?);
         }
         let table = self.table.as_ref().expect("resolved above");
+        // EvalPlanQual: the one row that is held in place, and no scan.
         if let Some(replacement) = replacement(runtime, self.program.scan, self.program.member) {
             if std::mem::replace(&mut self.replaced, true) {
                 return Ok(false);
@@ -77,17 +78,20 @@ impl Operator for State {
             );
         }
         let filter = &self.program.filter;
+        // Parameters are read when the scan starts: a nested loop sets them before each reset scan runs.
         let scan = self.scan.get_or_insert_with(|| {
             filter.bind(&mut self.filter, runtime);
             table.scan_columns(self.program.columns.set())
         });
         loop {
+            // Before the version is fetched: nothing borrowed may live across a suspension.
             runtime.burn(1)?;
             let transaction = runtime.transaction();
             let Some(version) = scan.next(table, transaction, runtime.snapshot()) else {
                 return Ok(false);
             };
             let view = table.view(version.layout(), version.bytes());
+            // Judged on the stored bytes; most rows that do not qualify are never decoded.
             if !self.filter.passes(&view) {
                 self.removed += 1;
                 continue;

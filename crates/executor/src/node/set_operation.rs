@@ -81,12 +81,14 @@ impl State {
         Ok(())
     }
 
+    /// How often a row goes out: the SQL standard's counts, by which nulls are equal.
     fn times(&self, number: usize) -> u64 {
         let (left, right) = self.counts[number];
         let all = match self.program.kind {
             SetOperationKind::Union => left + right,
             SetOperationKind::Intersect => left.min(right),
             SetOperationKind::Except if self.program.all => left.saturating_sub(right),
+            // EXCEPT drops every copy of a row that the right side has; EXCEPT ALL takes away as many as there are.
             SetOperationKind::Except => u64::from(right == 0),
         };
         if self.program.all { all } else { all.min(1) }

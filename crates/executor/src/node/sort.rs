@@ -55,6 +55,7 @@ impl KeyDirection {
             (true, false) => Ordering::Greater,
             (false, true) if self.nulls_first => Ordering::Greater,
             (false, true) => Ordering::Less,
+            // DESC turns values round and leaves nulls to NULLS FIRST or LAST, whose default the binder has filled in.
             (false, false) if self.descending => order(right, left),
             (false, false) => order(left, right),
         }
@@ -75,6 +76,7 @@ pub fn compare_keys(keys: &[Key], left: &[Datum], right: &[Datum]) -> Ordering {
 pub struct Program {
     input: NodeProgram,
     keys: Box<[Key]>,
+    /// No more rows than this are asked for: LIMIT and OFFSET together, where they stand right above.
     limit: Option<Expression>,
 }
 
@@ -126,6 +128,7 @@ impl State {
     }
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        // A NULL or negative count is no limit here; the Limit node above answers the error.
         let limit = match &self.program.limit {
             Some(limit) => limit
                 .evaluate(&[], runtime)?
@@ -134,6 +137,7 @@ impl State {
             None => None,
         };
         while self.input.next(runtime)? {
+            // A row costs more than elsewhere: it is copied, and compared later.
             runtime.burn(2)?;
             let row = self.input.row();
             let width = row.len();
@@ -152,12 +156,14 @@ impl State {
                 self.sort()?;
                 self.rows.truncate(limit);
                 self.cut = true;
+                // What was cut is given back; charged anew, as rows differ in length.
                 self.memory.clear();
                 for row in &self.rows {
                     self.memory.charge_row(&row.values, runtime)?;
                 }
             }
         }
+        // The sort itself is charged to the statement beforehand, at most a slice: `work` splits longer ones.
         runtime.burn((self.rows.len() as u32).min(crate::context::FUEL_SLICE))?;
         self.sort()
     }

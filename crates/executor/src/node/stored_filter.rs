@@ -27,11 +27,13 @@ enum Stored {
 }
 
 impl Stored {
+    /// None: terms over such a column are judged after decoding.
     fn of(ty: ColumnType) -> Option<Stored> {
         match ty.oid {
             oid::INT2 => Some(Stored::Int2),
             oid::INT4 => Some(Stored::Int4),
             oid::INT8 => Some(Stored::Int8),
+            // Text sorts by code point, in every collation; in UTF-8 that is the order of the bytes.
             oid::TEXT | oid::VARCHAR => Some(Stored::Text),
             // Without a length it is stored with blanks that do not count.
             oid::BPCHAR if ty.typmod >= 0 => Some(Stored::Text),
@@ -94,6 +96,7 @@ impl StoredFilter {
             Some(Expression::And(terms)) => terms,
             Some(term) => Box::new([term]) as Box<[Expression]>,
         };
+        // Only a leading run: a term behind one that can fail must not be judged before it.
         let leading = terms.iter().map_while(|term| Term::of(term, columns));
         Ok(StoredFilter {
             leading: leading.collect(),
@@ -148,6 +151,7 @@ impl Term {
                 (&compare.left, Some((compare.operation, Side::Right)))
             }
             Expression::Compare(compare) if is_value(&compare.left) => {
+                // `5 < x` is judged as `x > 5`.
                 (&compare.right, Some((compare.operation.flipped(), Side::Left)))
             }
             _ => return None,
@@ -163,6 +167,8 @@ impl Term {
         })
     }
 
+    /// The term with the value of this run; None: the value is of another kind, and the term is judged on the decoded
+    /// row.
     fn test(&self, expression: &Expression, runtime: &Runtime<'_, '_>) -> Option<Test> {
         let position = self.position;
         let Some((operation, side)) = self.comparison else {
@@ -184,6 +190,7 @@ impl Term {
             }),
             (
                 Stored::Int2 | Stored::Int4 | Stored::Int8,
+                // Any two widths: both sides are widened to eight bytes.
                 value @ (Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)),
             ) => Some(Test::Integer {
                 position,

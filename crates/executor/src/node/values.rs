@@ -19,6 +19,7 @@ pub struct Program {
 impl Program {
     pub fn compile(rows: &[Vec<Expr>]) -> SqlResult<Arc<Program>> {
         let width = rows.first().map_or(0, Vec::len);
+        // One meter for all rows: an INSERT of many thousand rows gives way to others while it is compiled.
         let mut work = Meter::default();
         let rows = rows
             .iter()
@@ -27,6 +28,7 @@ impl Program {
         Ok(Arc::new(Program { rows, width }))
     }
 
+    /// Yields no row, and tells nodes above how wide it would be.
     pub fn empty(width: usize) -> Arc<Program> {
         Arc::new(Program {
             rows: Vec::new(),

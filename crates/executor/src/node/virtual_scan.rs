@@ -35,6 +35,7 @@ impl Program {
 
 pub struct State {
     program: Arc<Program>,
+    /// All of them at once, made when the first is asked for.
     rows: Option<Vec<Vec<Datum>>>,
     position: usize,
     row: Vec<Datum>,
@@ -57,8 +58,10 @@ impl State {
 fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usize) -> Datum {
     match column {
         ScanColumn::Attribute(attribute) => row[*attribute as usize].clone(),
+        // The place among the made rows: nothing locks them, but a join's marks still name them.
         ScanColumn::RowMark => Datum::Int8(position as i64),
         ScanColumn::Ctid => super::scan::ctid(position as u64),
+        // As PostgreSQL's bootstrap transaction.
         ScanColumn::Xmin => Datum::Oid(1),
         ScanColumn::TableOid => Datum::Oid(relation.oid.0),
         // No relation made by code has a parent.
@@ -69,6 +72,7 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
     }
 }
 
+/// Rows of the relation as this statement may see them, pg_largeobject's from the snapshot.
 fn make_rows(
     relation: Oid,
     snapshot: &Snapshot,

@@ -42,6 +42,7 @@ struct Call {
     result: ColumnType,
 }
 
+/// A frame clause; without one the binder has put RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW.
 struct Frame {
     mode: FrameMode,
     start: Bound,
@@ -61,6 +62,7 @@ pub struct Program {
     input: NodeProgram,
     partition_by: Box<[Expression]>,
     order_by: Box<[Expression]>,
+    /// Of the ORDER BY keys. The input is sorted already; RANGE frames need to know which way.
     directions: Vec<KeyDirection>,
     calls: Vec<Call>,
 }
@@ -140,6 +142,7 @@ impl Partition {
         self.group_of.clear();
     }
 
+    /// Splits the rows, which stand in ORDER BY order, into peer groups.
     fn find_peers(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         for row in 0..self.rows.len() {
             runtime.burn(1)?;
@@ -188,6 +191,7 @@ impl State {
         self.memory.clear();
         self.position = 0;
         let mut current: Option<Vec<Datum>> = None;
+        // The row that ended the partition before is the first of this one.
         if let Some((row, values)) = self.ahead.take() {
             current = Some(values);
             self.keep(row, runtime)?;
@@ -218,6 +222,7 @@ impl State {
         }
         self.partition.find_peers(runtime)?;
         let program = Arc::clone(&self.program);
+        // Taken before the first call's column is appended: arguments see the input's columns alone.
         let width = self.partition.rows[0].len();
         for call in &program.calls {
             let column = compute(call, &program, &self.partition, width, runtime)?;
@@ -228,6 +233,7 @@ impl State {
         Ok(true)
     }
 
+    /// Adds a row to the partition, with its ORDER BY values.
     fn keep(&mut self, row: Vec<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         self.memory.charge_row(&row, runtime)?;
         let mut keys = Vec::with_capacity(self.program.order_by.len());
@@ -265,6 +271,7 @@ fn compute(
     }
 }
 
+/// A call's argument for one row of the partition.
 fn argument(
     call: &Call,
     number: usize,
@@ -276,6 +283,7 @@ fn argument(
     call.arguments[number].evaluate(&partition.rows[row][..width], runtime)
 }
 
+/// One call for one row. The rules are those of PostgreSQL's windowfuncs.c.
 fn window_value(
     body: WindowBody,
     call: &Call,
@@ -291,6 +299,7 @@ fn window_value(
         WindowBody::RowNumber => Datum::Int8(row as i64 + 1),
         WindowBody::Rank => Datum::Int8(peers.start as i64 + 1),
         WindowBody::DenseRank => Datum::Int8(partition.group_of[row] as i64 + 1),
+        // The division below would be by zero.
         WindowBody::PercentRank if count <= 1 => Datum::Float8(0.0),
         WindowBody::PercentRank => Datum::Float8(peers.start as f64 / (count - 1) as f64),
         WindowBody::CumeDist => Datum::Float8(peers.end as f64 / count as f64),
@@ -309,12 +318,15 @@ fn window_value(
                 _ => {
                     let offset = argument(call, 1, partition, row, width, runtime)?;
                     if offset.is_null() {
+                        // A null offset makes the result null, also where a default is given.
                         return Ok(Datum::Null);
                     }
                     whole(&offset)
                 }
             };
             let step = if body == WindowBody::Lag { -offset } else { offset };
+            // Neither lag nor lead looks at the frame: the whole partition is in reach. Offsets are four bytes, no sum
+            // overflows.
             let wanted = usize::try_from(row as i64 + step)
                 .ok()
                 .filter(|&wanted| wanted < count);
@@ -342,6 +354,7 @@ fn window_value(
                             "argument of nth_value must be greater than zero",
                         ));
                     }
+                    // Counted within the frame, after EXCLUDE has taken its rows out.
                     rows.nth(n as usize - 1)
                 }
             };
@@ -363,6 +376,7 @@ fn ntile(row: usize, count: usize, buckets: i64) -> SqlResult<Datum> {
     }
     let (row, count) = (row as i64, count as i64);
     let (size, larger) = (count / buckets, count % buckets);
+    // More buckets than rows: each row is a bucket of its own.
     let bucket = if size == 0 {
         row
     } else if row < larger * (size + 1) {
@@ -389,6 +403,7 @@ impl FrameRows {
     }
 }
 
+/// The frame of one row. Its bounds may depend on the row's own values.
 fn frame_of(
     call: &Call,
     program: &Program,
@@ -418,6 +433,7 @@ fn frame_of(
         FrameExclusion::Ties => (partition.peers(row), Some(row)),
     };
     Ok(FrameRows {
+        // A frame whose end lies before its start is empty, not an error.
         range: start..end.max(start),
         excluded,
         kept,
@@ -467,6 +483,7 @@ fn edge(
         .filter(|&distance| distance >= 0)
         .ok_or_else(|| negative_offset(which))?;
     let distance = if forward { distance } else { -distance };
+    // Saturating, so that an offset near 2^63 reaches the partition's edge.
     let shifted =
         |base: usize, limit: usize| (base as i64).saturating_add(distance).clamp(0, limit as i64) as usize;
     Ok(match mode {
@@ -525,6 +542,7 @@ fn range_edge(
     Ok(live.start + bound.rows_before(own, offset, runtime.format())?)
 }
 
+/// An aggregate over each row's frame.
 fn aggregate_column(
     function: Aggregate,
     call: &Call,
@@ -542,6 +560,7 @@ fn aggregate_column(
         runtime.burn(1)?;
         let frame = frame_of(call, program, partition, row, width, runtime)?;
         if grows && frame.range.end >= added {
+            // Peers mostly share their frame: the value before is the value here.
             if row > 0 && frame.range.end == added {
                 let same = column[row - 1].clone();
                 column.push(same);
@@ -560,6 +579,8 @@ fn aggregate_column(
             column.push(function.finish(&accumulator, call.result)?);
             continue;
         }
+        // Aggregated from its first row: mote has no inverse transition functions, so that a sliding frame costs its
+        // length.
         let mut fresh = function.start();
         for other in frame.rows() {
             runtime.burn(1)?;
@@ -576,6 +597,7 @@ fn aggregate_column(
     Ok(column)
 }
 
+/// Adds one row of the partition, unless FILTER or a null argument leaves it out.
 fn add_row(
     function: Aggregate,
     call: &Call,

@@ -36,14 +36,17 @@ impl RangeBound<'_> {
         }
         // Within the frame are the values not greater than the reach, or those not less.
         let below = self.descending == self.is_start;
+        // PRECEDING in ascending order goes down the scale, in descending order up; FOLLOWING the other way round.
         let subtract = self.forward == self.descending;
         let reach = reach(&on_scale(own)?, offset, subtract, below, settings)?;
+        // partition_point has no way to fail: the first error is kept and answered behind it.
         let mut failure = None;
         let rows = self.keys.partition_point(|key| {
             let within = within(&key[0], &reach, below).unwrap_or_else(|error| {
                 failure.get_or_insert(error);
                 false
             });
+            // Rows stand before a start while they are outside of the frame, before an end while they are within.
             within != self.is_start
         });
         failure.map_or(Ok(rows), Err)
@@ -58,6 +61,7 @@ fn on_scale(key: &Datum) -> SqlResult<Datum> {
     }
 }
 
+/// Whether a key lies on the frame's side of its edge.
 fn within(key: &Datum, reach: &Reach, below: bool) -> SqlResult<bool> {
     Ok(match reach {
         Reach::BeforeAll => !below,
@@ -72,6 +76,7 @@ fn within(key: &Datum, reach: &Reach, below: bool) -> SqlResult<bool> {
     })
 }
 
+/// The value that lies `offset` from the current key, clamped where the type ends.
 fn reach(
     own: &Datum,
     offset: &Datum,
@@ -92,6 +97,8 @@ fn reach(
         (Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_), _) => {
             let both = own.as_i64().zip(offset.as_i64());
             let moved = both.and_then(|(base, distance)| shifted(base, distance));
+            // Kept in eight bytes: an int2 key's reach may lie outside of int2, as PostgreSQL's in_range_int2_int8
+            // allows.
             moved.map_or(beyond, |moved| Reach::To(Datum::Int8(moved)))
         }
         // The time of day does not wrap around midnight here.
@@ -105,6 +112,7 @@ fn reach(
             } else {
                 base + distance
             };
+            // Infinity less infinity: see the head. A NaN key is equal to NaN alone.
             let moved = match moved.is_nan() && !base.is_nan() {
                 true if below => f64::INFINITY,
                 true => f64::NEG_INFINITY,
