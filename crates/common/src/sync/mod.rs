@@ -20,9 +20,9 @@ pub mod atomic {
 }
 
 #[cfg(mote_shuttle)]
-pub use stepping::{model, shuttle};
-#[cfg(mote_shuttle)]
 pub use stepping::{Condvar, Local, Mutex, RwLock, atomic, hint, thread, thread_local};
+#[cfg(mote_shuttle)]
+pub use stepping::{model, shuttle};
 #[cfg(not(mote_shuttle))]
 pub use {
     crate::per_thread as thread_local,

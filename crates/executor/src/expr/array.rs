@@ -9,6 +9,7 @@ use super::Expression;
 use crate::runtime::Runtime;
 use crate::value::stack_arrays;
 
+/// `ARRAY[..]`.
 pub struct ArrayConstructor {
     pub elements: Box<[Expression]>,
     /// The type of the innermost elements.
@@ -30,6 +31,7 @@ impl ArrayConstructor {
     }
 }
 
+/// `ROW(..)`. The type is shared by all records that the expression makes.
 pub(super) fn make_record(
     fields: &[Expression],
     ty: &Arc<RowType>,
@@ -49,11 +51,13 @@ pub(super) fn make_record(
 /// The length of a `name`.
 const NAME_BYTES: usize = 64;
 
+/// `a[i]`, `a[i:j]`; also of jsonb and `name`, which are subscripted by other rules.
 pub struct Subscripting {
     pub array: Expression,
     pub subscripts: Box<[SubscriptTerm]>,
 }
 
+/// A subscript as it is written; a bound of a slice may be left out.
 pub enum SubscriptTerm {
     Element(Expression),
     Slice(Option<Expression>, Option<Expression>),
@@ -62,9 +66,11 @@ pub enum SubscriptTerm {
 impl Subscripting {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         let value = self.array.evaluate(row, runtime)?;
+        // By the value at hand rather than the type: a name and an array have each their own datum.
         if let Datum::Text(name) = &value {
             return self.name_byte(name, row, runtime);
         }
+        // An element or slice of NULL is NULL; subscripts are not evaluated then.
         let Datum::Array(array) = value else {
             return Ok(Datum::Null);
         };
@@ -97,6 +103,7 @@ impl Subscripting {
         Ok(
             match position.and_then(|position| usize::try_from(position).ok()) {
                 Some(position) if position < NAME_BYTES => {
+                    // Inside a character of several bytes there is none to show: mote answers the empty text.
                     let character = name.get(position..position + 1).unwrap_or("");
                     Datum::text(character)
                 }
@@ -114,6 +121,7 @@ impl Subscripting {
         for (position, dim) in array.dims.iter().enumerate() {
             let last = dim.lower_bound + dim.length - 1;
             let (from, to) = match self.subscripts.get(position) {
+                // Dimensions behind the last subscript are taken whole.
                 None => (dim.lower_bound, last),
                 Some(SubscriptTerm::Element(expression)) => {
                     let Some(to) = expression.evaluate(row, runtime)?.as_i64() else {
@@ -131,6 +139,7 @@ impl Subscripting {
                     (from, to)
                 }
             };
+            // Cut down to what is there: bounds that reach beyond the array are no error.
             let (from, to) = (from.max(dim.lower_bound), to.min(last));
             if from > to {
                 return Ok(Datum::array(array.element, Vec::new()));
@@ -141,6 +150,7 @@ impl Subscripting {
     }
 }
 
+/// A bound of a slice; None: it is NULL, and so is the slice.
 fn bound(
     expression: &Option<Expression>,
     default: i32,
@@ -168,10 +178,13 @@ fn cut(array: &Array, ranges: &[(i32, i32)]) -> Datum {
     let mut elements = Vec::new();
     let mut offsets: Vec<i32> = ranges.iter().map(|range| range.0).collect();
     'rows: loop {
+        // Row-major: the last dimension runs fastest.
         let flat = offsets.iter().zip(&array.dims).fold(0i64, |flat, (offset, dim)| {
             flat * dim.length as i64 + *offset as i64
         });
         elements.push(array.elements[flat as usize].clone());
+        // The next combination of offsets, like an odometer: a dimension at its end starts again and moves the one
+        // before.
         for position in (0..ranges.len()).rev() {
             if offsets[position] < ranges[position].1 {
                 offsets[position] += 1;

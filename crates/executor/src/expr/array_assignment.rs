@@ -19,6 +19,7 @@ pub struct SubscriptAssignment {
     pub container: Expression,
     pub subscripts: Box<[SubscriptTerm]>,
     pub value: Expression,
+    /// For an array that has to be made.
     pub element: Oid,
 }
 
@@ -30,6 +31,7 @@ pub enum Place {
 
 impl SubscriptAssignment {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        // NULL, too, becomes an empty array, whose place is then filled.
         let array = match self.container.evaluate(row, runtime)? {
             Datum::Array(array) => *array,
             _ => Array::from_elements(self.element, Vec::new()),
@@ -45,6 +47,7 @@ impl SubscriptAssignment {
                 SubscriptTerm::Element(expression) => Place::Element(subscript(expression, row, runtime)?),
             });
         }
+        // Behind the subscripts, in the order in which execExpr.c evaluates them.
         let value = self.value.evaluate(row, runtime)?;
         assign_places(array, &places, value).map(|array| Datum::Array(Box::new(array)))
     }
@@ -64,6 +67,7 @@ fn assign_element(mut array: Array, places: &[Place], value: Datum) -> SqlResult
         Place::Slice(..) => None,
     });
     let places: Vec<i32> = elements.collect();
+    // As array_set_element: an empty array becomes one of a single element, with the subscripts as lower bounds.
     if array.dims.is_empty() {
         let dim = |&lower_bound: &i32| Dimension {
             length: 1,
@@ -108,10 +112,12 @@ fn assign_slice(mut array: Array, places: &[Place], value: Datum) -> SqlResult<A
     let Datum::Array(values) = value else {
         return Ok(array);
     };
+    // `a[3:2]` is an empty slice and passes; anything further apart is an error.
     if from > to.saturating_add(1) {
         return Err(subscript_error("upper bound cannot be less than lower bound"));
     }
     let count = (i64::from(to) - i64::from(from) + 1) as usize;
+    // More values than places are no error: the rest is not used.
     if values.elements.len() < count {
         return Err(subscript_error("source array too small"));
     }
@@ -154,6 +160,7 @@ fn grow(array: &mut Array, from: i32, to: i32) -> SqlResult<()> {
         array.elements = vec![Datum::Null; length as usize].into();
         return Ok(());
     };
+    // In eight bytes: bounds near the end of int4 must not overflow before their length is checked.
     let last = i64::from(dim.lower_bound) + i64::from(dim.length) - 1;
     let lower = i64::from(from.min(dim.lower_bound));
     let upper = i64::from(to).max(last);

@@ -12,10 +12,12 @@ pub struct Cast {
     argument: Expression,
     from: ColumnType,
     to: ColumnType,
+    /// Written as a cast: a value that is too long is cut rather than refused.
     explicit: bool,
     kind: Kind,
 }
 
+/// Widenings of integers cannot fail and need no settings; everything else goes the general way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     ToInt4,
@@ -39,6 +41,7 @@ impl Cast {
         let kind = match to.oid {
             oid::INT4 if from.oid == oid::INT2 => Kind::ToInt4,
             oid::INT8 if narrow => Kind::ToInt8,
+            // With a precision the value may be rounded or refused.
             oid::NUMERIC if to.typmod < 0 && (narrow || from.oid == oid::INT8) => Kind::IntegerToNumeric,
             _ => Kind::General,
         };
@@ -70,6 +73,7 @@ fn is_relabelling(from: ColumnType, to: ColumnType) -> bool {
         let spells_out = from.oid == oid::BPCHAR && from.typmod >= 0;
         return to.typmod < 0 && !spells_out || from.typmod == to.typmod;
     }
+    // A length on the way in does not matter: the value already keeps to it.
     let strings = |oid| matches!(oid, oid::TEXT | oid::VARCHAR);
     if strings(from.oid) && strings(to.oid) {
         return to.typmod < 0;

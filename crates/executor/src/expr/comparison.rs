@@ -23,9 +23,11 @@ pub struct Compare {
 impl Compare {
     #[inline]
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
+        // Columns and constants, the usual case, are compared where they stand.
         if let (Some(left), Some(right)) = (self.left.borrow(row, runtime), self.right.borrow(row, runtime)) {
             return self.judge(left, right);
         }
+        // Left before right, so that of two failing sides the left one's error is answered.
         let left = self.left.evaluate(row, runtime)?;
         if let Some(right) = self.right.borrow(row, runtime) {
             return self.judge(&left, right);
@@ -39,6 +41,7 @@ impl Compare {
         if left.is_null() || right.is_null() {
             return Ok(None);
         }
+        // Records without a declared type can be compared only if their columns are alike (record_eq, record_cmp).
         if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
             check_alike(left, right)?;
         }
@@ -53,6 +56,7 @@ pub enum Predicate {
 }
 
 impl Predicate {
+    /// The answer for two values; None is unknown. The operators that reach this are strict.
     pub fn judge(
         &self,
         left: &Datum,
@@ -87,12 +91,14 @@ pub struct ArrayComparison {
 impl ArrayComparison {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         let argument = self.argument.evaluate(row, runtime)?;
+        // A null array makes the answer unknown, an empty one `all`.
         let Datum::Array(array) = self.array.evaluate(row, runtime)? else {
             return Ok(None);
         };
         let mut result = Some(self.all);
         for element in &array.elements {
             match self.predicate.judge(&argument, element, runtime)? {
+                // ANY ends at the first true, ALL at the first false.
                 Some(value) if value != self.all => return Ok(Some(value)),
                 Some(_) => {}
                 None => result = None,
@@ -134,6 +140,7 @@ impl InList {
                 if value.is_null() {
                     continue;
                 }
+                // Members that repeat stand in it twice; one of them is found.
                 table.insert_unique(hash_row(std::slice::from_ref(value)), position, |&other| {
                     constant_hash(&list, other)
                 });
@@ -161,6 +168,7 @@ impl InList {
                 Expression::Constant(value) => equal(value, &argument),
                 _ => false,
             });
+            // A null among the members might have been the argument.
             let unknown = found.is_none() && self.has_null;
             return Ok((!unknown).then_some(found.is_some() != self.negated));
         }
@@ -199,6 +207,8 @@ impl RowComparison {
             let left = left.evaluate(row, runtime)?;
             let right = right.evaluate(row, runtime)?;
             if left.is_null() || right.is_null() {
+                // For <, <=, > and >= the pairs behind an unknown one cannot decide any more; for = a later pair may
+                // still differ.
                 if !equality {
                     return Ok(None);
                 }
@@ -215,6 +225,7 @@ impl RowComparison {
                 }));
             }
         }
+        // All pairs are equal.
         Ok((!unknown).then_some(matches!(
             self.operator,
             RowOperator::Equal | RowOperator::LessOrEqual | RowOperator::GreaterOrEqual

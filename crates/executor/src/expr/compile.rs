@@ -23,6 +23,7 @@ use crate::functions::{self, CallSite, comparison_operation};
 /// What an expression costs to compile, in units of `work`.
 const NODE_UNITS: usize = 256;
 
+/// Compiles a list of its own, paying for the work as it goes.
 pub fn compile_all(list: &[Expr]) -> SqlResult<Box<[Expression]>> {
     compile_list(list, &mut Meter::default())
 }
@@ -51,6 +52,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
         Expr::Parameter { index, .. } => Expression::Parameter(*index as usize),
         Expr::ExecParameter { id, .. } => Expression::ExecParameter(id.0 as usize),
         Expr::Excluded { index, .. } => Expression::Excluded(*index as usize),
+        // The binder's form of a column; the planner has turned each into a position of its node's row.
         Expr::Variable { .. } => return Err(SqlError::internal("a column was not placed by the planner")),
         Expr::Call {
             function,
@@ -96,6 +98,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
                 .iter()
                 .map(|(condition, result)| Ok((compile(condition)?, compile(result)?)))
                 .collect::<SqlResult<_>>()?;
+            // CASE without ELSE answers NULL.
             let otherwise = match otherwise {
                 Some(otherwise) => compile(otherwise)?,
                 None => Expression::Constant(Datum::Null),
@@ -144,6 +147,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             element: element_of(*ty),
             multidimensional: *multidimensional,
         })),
+        // An anonymous record has no type of its own: its fields' types are taken from the expressions.
         Expr::Row { fields, names, ty } => Expression::Row {
             ty: Arc::new(RowType {
                 of: if is_composite(ty.oid) {
@@ -240,6 +244,7 @@ fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {
     })
 }
 
+/// A call of a built-in function. Comparisons and integer arithmetic become nodes of their own.
 fn compile_call(
     function: FunctionId,
     arguments: &[Expr],
@@ -269,6 +274,7 @@ fn compile_call(
     let body = functions::scalar_body(signature.body)
         .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
     Ok(Expression::Call(Box::new(Call {
+        // VARIADIC: the last argument is an array, whose elements are the arguments from there on.
         body: if variadic { body.spreading() } else { body },
         strict: signature.strict,
         arguments: compile_all(arguments)?,
@@ -280,6 +286,7 @@ fn compile_call(
     })))
 }
 
+/// By the name of PostgreSQL's function. Division is not among them: it has an error of its own.
 fn integer_operation(body: &str) -> Option<(IntegerOperator, IntegerWidth)> {
     use IntegerOperator::*;
     use IntegerWidth::*;
@@ -305,6 +312,7 @@ fn predicate(function: FunctionId) -> SqlResult<Predicate> {
     }
     let body = functions::scalar_body(signature.body)
         .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
+    // The declared types: operands are cast to these, whatever types the list's members were written with.
     let site = CallSite {
         name: signature.name,
         arguments: signature
@@ -352,6 +360,7 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
     })))
 }
 
+/// The innermost element type of an array type.
 fn element_of(array: ColumnType) -> Oid {
     array.element().map_or(oid::TEXT, |element| element.oid)
 }

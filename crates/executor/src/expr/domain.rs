@@ -8,12 +8,14 @@ use mote_types::{Datum, format_type};
 use super::{Expression, compile};
 use crate::runtime::Runtime;
 
+/// The value of an expression held against the rules of a domain, those of the domains below it included.
 pub struct DomainCheck {
     argument: Expression,
     domain: Oid,
     schema: String,
     name: String,
     rules: Box<[Rule]>,
+    /// Only asked whether it passes: a value that does answers true, one that does not is an error.
     is_test: bool,
 }
 
@@ -53,6 +55,7 @@ impl DomainCheck {
             match rule {
                 Rule::NotNull if value[0].is_null() => return Err(self.null_refused()),
                 Rule::NotNull => {}
+                // The rules in the order the binder gives; NULL passes a CHECK.
                 Rule::Check { name, condition } => {
                     if condition.truth(&value, runtime)? == Some(false) {
                         return Err(self.check_violated(name));

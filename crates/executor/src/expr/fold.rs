@@ -18,6 +18,8 @@ pub struct Folder;
 pub static FOLDER: Folder = Folder;
 
 impl ConstantFolder for Folder {
+    /// None: it is left as it is. An error is none here: the planner must not fail on `1/0` in a branch that never
+    /// runs.
     fn fold(&self, expr: &Expr) -> Option<Datum> {
         if let Expr::Cast { from, ty, .. } = expr
             && (depends_on_session(*from) || depends_on_session(*ty))
@@ -26,6 +28,7 @@ impl ConstantFolder for Folder {
         }
         let expression = compile(expr).ok()?;
         let mut values = Values::default();
+        // Without a statement: whatever asked for settings or the catalog would not be a constant.
         let mut runtime = Runtime::detached(&mut values);
         work::limited(FOLD_UNITS, || expression.evaluate(&[], &mut runtime)).ok()
     }

@@ -1,4 +1,4 @@
-//! Expressions in the form that is evaluated: `plan::expr::Expr` compiled once per plan.
+//! Expressions in the form that is evaluated: `mote_sql::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
 //! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
@@ -56,6 +56,7 @@ pub enum Expression {
     ExecParameter(usize),
     /// A column of the row proposed for insertion.
     Excluded(usize),
+    /// A comparison by a type's default order, without a call through a function table.
     Compare(Box<Compare>),
     Integer(Box<IntegerOperation>),
     Call(Box<Call>),
@@ -82,7 +83,9 @@ pub enum Expression {
         otherwise: Box<Expression>,
     },
     Coalesce(Box<[Expression]>),
+    /// Equality is that of the default order.
     NullIf(Box<(Expression, Expression)>),
+    /// GREATEST and LEAST.
     MinMax {
         arguments: Box<[Expression]>,
         greatest: bool,
@@ -118,6 +121,7 @@ pub enum Expression {
 /// A resolved call of a scalar function.
 pub struct Call {
     pub body: Body,
+    /// A null argument makes the result null, and the body is not called.
     pub strict: bool,
     pub arguments: Box<[Expression]>,
     pub site: CallSite,
@@ -173,6 +177,7 @@ impl Expression {
             }
             Expression::NullIf(pair) => {
                 let left = pair.0.evaluate(row, runtime)?;
+                // Both sides are always evaluated, as in execExpr.c.
                 let right = pair.1.evaluate(row, runtime)?;
                 let same = !left.is_null() && !right.is_null() && equal(&left, &right);
                 Ok(if same { Datum::Null } else { left })
@@ -206,6 +211,7 @@ impl Expression {
             Expression::Sequence { call, arguments } => {
                 session_value::sequence(*call, arguments, row, runtime)
             }
+            // Boolean operators have their rules in `truth` alone.
             Expression::And(_)
             | Expression::Or(_)
             | Expression::Not(_)
@@ -224,6 +230,7 @@ impl Expression {
             Expression::And(terms) => {
                 let mut result = Some(true);
                 for term in terms {
+                    // Unknown does not end it: a later term that is false decides, or fails, as in PostgreSQL.
                     match term.truth(row, runtime)? {
                         Some(true) => {}
                         Some(false) => return Ok(Some(false)),
@@ -280,6 +287,7 @@ impl Expression {
         Ok(self.truth(row, runtime)? == Some(true))
     }
 
+    /// Judges a value without copying it where it stands somewhere already.
     #[inline]
     fn test(
         &self,
@@ -360,6 +368,7 @@ fn boolean(value: Option<bool>) -> Datum {
     value.map_or(Datum::Null, Datum::Bool)
 }
 
+/// GREATEST or LEAST: nulls are skipped; of equal values the first stays.
 fn min_max(
     arguments: &[Expression],
     greatest: bool,
@@ -427,6 +436,7 @@ impl IntegerOperation {
         let Some(right) = integer(&self.right, row, runtime)? else {
             return Ok(Datum::Null);
         };
+        // Operands are widened to eight bytes, so that only int8 can overflow here; `narrowed` finds the rest.
         let result = match self.operator {
             IntegerOperator::Add => left.checked_add(right),
             IntegerOperator::Subtract => left.checked_sub(right),

@@ -12,11 +12,13 @@ use crate::context::calls::{Returned, RoutineCall};
 use crate::memory::KeptRows;
 use crate::runtime::Runtime;
 
+/// A call of a user's function as it stands in one expression.
 pub struct RoutineSite {
     routine: Arc<Routine>,
     arguments: Box<[Expression]>,
     types: Box<[ColumnType]>,
     result: ColumnType,
+    /// Of a function whose rows are spread over columns; None: it answers one value.
     columns: Option<Vec<(String, ColumnType)>>,
 }
 
@@ -48,12 +50,14 @@ impl RoutineSite {
             columns: self.columns.as_deref(),
             trigger: None,
         };
+        // The caller's snapshot: an immutable or stable function sees the data as the calling statement does.
         let snapshot = runtime.snapshot();
         let context = runtime.context();
         let run = context.calls.routine();
         run(&call, snapshot, context).map(Some)
     }
 
+    /// The one value of the call.
     pub fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         match self.call(row, runtime)? {
             None => Ok(Datum::Null),
@@ -69,6 +73,7 @@ impl RoutineSite {
             ..KeptRows::default()
         };
         Ok(match self.call(row, runtime)? {
+            // A strict function is not called with a null: a set is empty then, anything else is one null row.
             None if self.routine.returns_set => KeptRows::default(),
             None => one(self.spread(Datum::Null)),
             Some(Returned::Rows(rows)) => rows,

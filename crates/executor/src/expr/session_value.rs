@@ -18,6 +18,8 @@ use mote_catalog::catalog_store::stored::StoredSequence;
 use mote_catalog::privileges::check_sequence;
 use mote_catalog::write_error;
 
+/// CURRENT_TIMESTAMP and its kin stand still for a transaction, statement_timestamp for a statement; clock_timestamp
+/// alone reads the clock.
 pub(super) fn evaluate(
     value: SessionValue,
     ty: ColumnType,
@@ -28,6 +30,7 @@ pub(super) fn evaluate(
     let local_us = zone.to_local_us(session.transaction_start_us);
     let precise = |us: i64| datetime::round_to_precision(us, ty.typmod);
     Ok(match value {
+        // Euclidean: days before 1970 or 2000 round down, too.
         SessionValue::CurrentDate => Datum::Date(local_us.div_euclid(datetime::DAY_US) as i32),
         SessionValue::LocalTime => Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US))),
         SessionValue::CurrentTime => {
@@ -77,6 +80,7 @@ pub(super) fn sequence(
     }
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {
+        // The functions are strict.
         let value = argument.evaluate(row, runtime)?;
         if value.is_null() {
             return Ok(Datum::Null);
@@ -87,6 +91,7 @@ pub(super) fn sequence(
         return Err(SqlError::internal("a sequence call without a sequence"));
     };
     let oid = Oid(*oid);
+    // An OID that is no sequence is refused before anything is locked.
     describe(oid, runtime)?;
     lock_sequence(oid, runtime)?;
     // As it is now: it may have been changed, or dropped, by whom we waited for.
@@ -98,6 +103,7 @@ pub(super) fn sequence(
         SequenceCall::CurrentValue | SequenceCall::LastValue => None,
     };
     if let Some(function) =
+        // Temporary sequences may move in a read-only transaction, as in PostgreSQL.
         changes.filter(|_| runtime.transaction().is_read_only() && !is_temporary(oid, runtime))
     {
         return Err(write_error::read_only_error(function));
@@ -124,6 +130,7 @@ pub(super) fn sequence(
 fn check_privileges(call: SequenceCall, oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
     use privilege::{SELECT, UPDATE, USAGE};
     let wanted = match call {
+        // An identity column draws on behalf of the table: INSERT on it is privilege enough.
         SequenceCall::NextIdentity => return Ok(()),
         SequenceCall::NextValue => USAGE | UPDATE,
         SequenceCall::SetValue => UPDATE,
@@ -143,6 +150,7 @@ fn is_temporary(sequence: Oid, runtime: &Runtime<'_, '_>) -> bool {
     entry.is_some_and(|entry| entry.stored.temporary)
 }
 
+/// The sequence as the catalog has it, by its name and its parameters.
 fn describe(oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<(String, StoredSequence)> {
     let entry = runtime.session().catalog.entry(oid);
     let Some(entry) = entry else {
@@ -206,12 +214,14 @@ fn sequence_error(error: SequenceError, name: &str) -> SqlError {
     }
 }
 
+/// The next number, from those that this session has drawn ahead (CACHE) if any is left.
 fn next_value(
     oid: Oid,
     name: &str,
     stored: &StoredSequence,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
+    // Drawn numbers are not given back, neither by ROLLBACK nor at the session's end: sequences have gaps.
     let value = match runtime.context().session.sequences.take(oid, stored) {
         Some(value) => value,
         None => {
@@ -230,6 +240,7 @@ fn next_value(
     Ok(Datum::Int8(value))
 }
 
+/// Sets the next number. `is_called` false: the value itself is the next one.
 fn set_value(
     oid: Oid,
     name: &str,
@@ -243,7 +254,9 @@ fn set_value(
     ask_sequence(runtime.context(), name, |transaction| {
         transaction.sequence_set(&sequence, value, is_called)
     })?;
+    // What was drawn ahead here is void. Other sessions use up what they have.
     runtime.context().session.sequences.forget(oid);
+    // Without `is_called`, currval stays as it was, as in do_setval.
     if is_called {
         let sequences = &mut runtime.context().session.sequences;
         sequences.current.insert(oid, value);

@@ -17,8 +17,10 @@ use crate::value::{Operation, equal_rows, hash_row, stack_arrays};
 
 /// A call of a sub-plan.
 pub struct SubPlan {
+    /// The number of its tree in `Values::subplans`.
     pub plan: usize,
     pub kind: Kind,
+    /// What it reads of the row around: parameters, with their expressions over that row.
     pub bindings: Box<[(usize, Expression)]>,
 }
 
@@ -32,9 +34,11 @@ pub enum Kind {
 
 /// `left operator ANY/ALL (subquery)`.
 pub struct Quantified {
+    /// One expression per column of the sub-query that is compared.
     pub left: Box<[Expression]>,
     pub predicates: Box<[Predicate]>,
     pub all: bool,
+    /// NOT IN: the answer turned round, unknown as it is.
     pub negated: bool,
 }
 
@@ -50,6 +54,7 @@ impl SubPlan {
         }
         self.bind(row, runtime)?;
         let value = self.with_tree(runtime, |tree, runtime| match &self.kind {
+            // One row answers it; the tree is reset before it runs again.
             Kind::Exists => Ok(Datum::Bool(tree.next(runtime)?)),
             Kind::Scalar => scalar(tree, runtime),
             Kind::Array(element) => {
@@ -57,6 +62,7 @@ impl SubPlan {
                 while tree.next(runtime)? {
                     elements.push(tree.row()[0].clone());
                 }
+                // Arrays as rows make one dimension more; the first row tells.
                 match elements.first() {
                     Some(Datum::Array(_)) => stack_arrays(*element, elements),
                     _ => Ok(Datum::array(*element, elements)),
@@ -70,6 +76,7 @@ impl SubPlan {
         Ok(value)
     }
 
+    /// Sets the parameters, before the tree is reset and started: scans read them when they start.
     fn bind(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         for (id, expression) in &self.bindings {
             let value = expression.evaluate(row, runtime)?;
@@ -107,6 +114,7 @@ impl SubPlan {
         let result = if self.bindings.is_empty() {
             self.fill_rows(quantified, runtime)?;
             let set = runtime.values.subplans[self.plan]
+                // Taken out while it is asked: the operators run with the whole runtime.
                 .rows
                 .take()
                 .expect("filled above");
@@ -130,6 +138,7 @@ impl SubPlan {
         Ok(result.map(|value| value != quantified.negated))
     }
 
+    /// Runs the tree to its end, once per execution.
     fn fill_rows(&self, quantified: &Quantified, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         if runtime.values.subplans[self.plan].rows.is_some() {
             return Ok(());
@@ -151,10 +160,12 @@ impl SubPlan {
     }
 }
 
+/// The one column of the one row; no row is NULL, two are an error.
 fn scalar(tree: &mut dyn Operator, runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
     if !tree.next(runtime)? {
         return Ok(Datum::Null);
     }
+    // Copied before the next row is asked for: `row` holds until then.
     let value = tree.row()[0].clone();
     if tree.next(runtime)? {
         return Err(SqlError::new(
@@ -195,6 +206,7 @@ impl Quantified {
 }
 
 impl RowSet {
+    /// Keeps a row. Hashed, an equal one is kept once: a repeated row changes no answer.
     fn insert(&mut self, row: &[Datum], hashed: bool) {
         self.has_null |= row.iter().any(Datum::is_null);
         if !hashed {
@@ -215,6 +227,7 @@ impl RowSet {
         }
     }
 
+    /// ANY or ALL over the kept rows.
     fn judge(
         &self,
         quantified: &Quantified,
@@ -229,10 +242,12 @@ impl RowSet {
             {
                 return Ok(Some(true));
             }
+            // No row has a null, so that none of them can compare as unknown.
             if !self.has_null {
                 return Ok(Some(false));
             }
         }
+        // One by one where a null, in a row or on the left, may make the answer unknown.
         let mut result = Some(quantified.all);
         for row in &self.rows {
             match quantified.judge(left, row, runtime)? {

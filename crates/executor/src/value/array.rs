@@ -25,6 +25,7 @@ pub fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
             continue;
         }
         match &dims {
+            // The first array sets the dimensions, lower bounds included.
             None => dims = Some(array.dims.clone()),
             Some(first) if *first == array.dims => {}
             Some(_) => return Err(mismatch()),

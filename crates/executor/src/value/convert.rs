@@ -18,6 +18,7 @@ pub fn convert(
     if value.is_null() {
         return Ok(Datum::Null);
     }
+    // An assignment refuses a text that is too long, an explicit cast cuts it.
     let context = if explicit {
         CastContext::Explicit
     } else {

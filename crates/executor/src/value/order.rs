@@ -20,6 +20,7 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether an ordering of left to right makes the comparison true.
     #[inline]
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
@@ -43,6 +44,7 @@ impl Operation {
         }
     }
 
+    /// Whether two values, neither null, compare so.
     #[inline]
     pub fn holds(self, left: &Datum, right: &Datum) -> bool {
         match self {
@@ -59,6 +61,7 @@ pub fn order(left: &Datum, right: &Datum) -> Ordering {
     match (left, right) {
         (Datum::Int4(a), Datum::Int4(b)) => a.cmp(b),
         (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
+        // By code point, which in UTF-8 is the order of the bytes.
         (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         (Datum::Float4(a), Datum::Float8(b)) => {
             mote_types::compare(&Datum::Float8(*a as f64), &Datum::Float8(*b))
@@ -122,6 +125,7 @@ impl Hasher for RowHasher {
         for chunk in bytes.chunks(8) {
             let mut word = [0u8; 8];
             word[..chunk.len()].copy_from_slice(chunk);
+            // The length goes in as well: "a" and "a\0" must not share a word.
             self.fold(u64::from_le_bytes(word) ^ (chunk.len() as u64) << 56);
         }
     }
