@@ -48,6 +48,8 @@ struct Provider;
 
 impl KeyExpressionProvider for Provider {
     fn compile(&self, definition: &[u8]) -> SqlResult<Arc<dyn KeyExpressions>> {
+        // What the catalog has written as the index's definition; the engine keeps it as bytes and hands it back at
+        // recovery.
         let definition: Definition = serde_json::from_slice(definition).map_err(|error| {
             SqlError::internal(format!("the definition of an index could not be read: {error}"))
         })?;
@@ -55,6 +57,7 @@ impl KeyExpressionProvider for Provider {
         let texts: Vec<&str> = definition.expressions.iter().map(String::as_str).collect();
         let predicate = definition.predicate.as_deref();
         let bound = bind(&texts, predicate, &relation, &Builtins, &EVALUATION)?;
+        // Checked when the index was made. Again, since a key that changes would leave entries that nothing finds.
         if let Some(part) = bound.parts().find(|part| !part.is_immutable()) {
             let message = format!("an expression of an index is not immutable: {part:?}");
             return Err(SqlError::internal(message));
@@ -121,6 +124,7 @@ impl Part {
     }
 
     fn evaluate(&self, width: usize, row: &RowView<'_>, scratch: &mut Scratch) -> SqlResult<Datum> {
+        // Columns that the expression does not read keep whatever stood there.
         scratch.row.resize(width, Datum::Null);
         for (position, codec) in &self.columns {
             scratch.row[*position] = codec.read(row);
@@ -155,6 +159,7 @@ impl KeyExpressions for Compiled {
         };
         with_scratch(|scratch| {
             let value = predicate.evaluate(self.width, row, scratch)?;
+            // As in a WHERE: a row for which the predicate is NULL is not in the index.
             Ok(value.as_bool() == Some(true))
         })
     }

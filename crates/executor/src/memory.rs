@@ -3,7 +3,7 @@
 //!
 //! What is kept holds a `MemoryCharge`; what grows row by row uses [`Kept`], which asks the account once for 64 KiB and
 //! never for its first 16 KiB, so that the small sorts and sets of ordinary statements cost two additions. Refusals are
-//! PostgreSQL's 53200. Leaves out: `work_mem`, which bounds single operators (`node/memory`).
+//! PostgreSQL's 53200. Leaves out: `work_mem`, which bounds single operators (`runtime::work_memory`).
 
 use std::sync::Arc;
 
@@ -82,6 +82,7 @@ impl Kept {
         self.used_bytes
     }
 
+    /// Counts bytes that are about to be kept; `what` is for the error's detail.
     #[inline]
     pub fn add(&mut self, bytes: usize, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
         match self.note(bytes) {
@@ -106,6 +107,7 @@ impl Kept {
         }
     }
 
+    /// The second half of `add`: charges for all that is noted, in whole pieces. Fails with 53200.
     #[cold]
     pub fn grow(&mut self, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
         let wanted = self.used_bytes.next_multiple_of(PIECE_BYTES);

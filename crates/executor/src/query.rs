@@ -43,6 +43,7 @@ pub struct Execution {
     program: Arc<Program>,
     root: Box<dyn Operator>,
     values: Values,
+    /// Registered from `start` to `reset`, also while a portal is suspended: what it sees must not be pruned.
     snapshot: Option<Snapshot>,
     /// Rows of RETURNING that were produced ahead of a client that fetches piecemeal.
     buffered: Option<Buffered>,
@@ -90,6 +91,8 @@ impl Execution {
         max_rows: u64,
         emit: &mut Emit<'_>,
     ) -> SqlResult<RunOutcome> {
+        // Noted per call of `run`, not per execution: while a portal is suspended, other commands may change its
+        // tables.
         if let Some(opened) = &self.program.opened {
             context.session.in_use.enter(Arc::clone(opened));
         }
@@ -118,6 +121,8 @@ impl Execution {
             .take()
             .ok_or_else(|| SqlError::internal("execution was not started"))?;
         let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
+        // A writing statement whose rows are fetched in pieces must be done before the first piece leaves; see
+        // `pull_buffered`.
         let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none())
         {
             Self::pull(
@@ -139,6 +144,7 @@ impl Execution {
                 emit,
             )
         };
+        // Put back on an error, too; the caller decides when it goes.
         self.snapshot = Some(snapshot);
         let (emitted, finished) = result?;
         let rows = if self.program.command == Command::Select {
@@ -149,6 +155,7 @@ impl Execution {
         Ok(RunOutcome { rows, finished })
     }
 
+    /// Pulls rows from the root and hands them on. Answers how many, and whether the statement is through.
     fn pull(
         program: &Program,
         root: &mut dyn Operator,
@@ -164,6 +171,7 @@ impl Execution {
             }
             if !root.next(runtime)? {
                 *exhausted = true;
+                // Only at the real end: a SELECT that stops at `max_rows` has WITH queries and events still to come.
                 finish_statement(program, runtime)?;
                 break;
             }
@@ -187,6 +195,7 @@ impl Execution {
     ) -> SqlResult<(u64, bool)> {
         if buffered.is_none() {
             let mut filled = Buffered::default();
+            // The rows count against the session's memory, not against work_mem: they are a result, no sort.
             Self::pull(program, root, exhausted, runtime, 0, &mut |context, row| {
                 let memory = &context.session.memory;
                 filled.kept.add(row_bytes(row), memory, "the rows of a portal")?;
@@ -244,6 +253,7 @@ impl Execution {
         values.excluded.clear();
         values.recheck = None;
         values.affected = 0;
+        // Of a run that failed: its events are nobody's.
         if let Some(events) = &mut values.after_events {
             events.clear();
         }
@@ -264,6 +274,7 @@ impl Execution {
 fn finish_statement(program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     for (number, cte) in program.ctes.iter().enumerate() {
         if cte.modifies {
+            // In the order of the WITH list. Writes in WITH happen whether or not anybody reads them, as in PostgreSQL.
             CteState::drain(number, runtime)?;
         }
     }

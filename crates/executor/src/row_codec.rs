@@ -54,10 +54,12 @@ impl ColumnCodec {
         bytes.map_or(Datum::Null, |bytes| Datum::Int4(i32::from_le_bytes(bytes)))
     }
 
+    /// The value of the column; of a row older than the column, its default.
     #[inline]
     pub fn read(&self, row: &RowView<'_>) -> Datum {
         let position = self.position;
         match self.class {
+            // int4 and int8 are decoded in place: they are most of what statements read.
             StorageClass::Fixed4 => match row.read_fixed::<4>(position) {
                 Some(bytes) if self.ty.oid == oid::INT4 => Datum::Int4(i32::from_le_bytes(bytes)),
                 bytes => self.decode(bytes),
@@ -86,6 +88,7 @@ impl ColumnCodec {
         let position = self.position;
         match value {
             Datum::Null => return writer.set_null(position),
+            // The commonest types skip the encoding's buffer.
             Datum::Int4(value) | Datum::Date(value) => return writer.set_fixed4(position, *value as u32),
             Datum::Text(value) => return writer.set_variable(position, value.as_bytes()),
             _ => {}
@@ -150,6 +153,7 @@ impl RowCodec {
     ) -> SqlResult<&'w [u8]> {
         writer.clear();
         for (column, value) in self.columns.iter().zip(row) {
+            // `clear` has made every column NULL.
             if !value.is_null() {
                 column.write(value, writer, scratch);
             }
@@ -167,6 +171,8 @@ pub fn append_key(
     key: &mut Vec<u8>,
     scratch: &mut Vec<u8>,
 ) -> bool {
+    // A class may take several kinds of datums: an arm for one class stands before the arm of the same datum for all
+    // others.
     let value = match (column.class, value) {
         (_, Datum::Null) => KeyValue::Null,
         (KeyClass::Bool, Datum::Bool(value)) => KeyValue::Bool(*value),
@@ -188,6 +194,7 @@ pub fn append_key(
         (_, Datum::Text(value)) => KeyValue::Bytes(value.as_bytes()),
         (_, Datum::Padded(value)) => KeyValue::Bytes(without_blanks(value).as_bytes()),
         (_, Datum::Bytea(value)) => KeyValue::Bytes(value),
+        // Datums whose key comes out of their stored form.
         (class, other) => {
             scratch.clear();
             encode_storage(other, ty, scratch);

@@ -31,6 +31,7 @@ pub use work_memory::WorkMemory;
 
 /// Handed down through every node and expression.
 pub struct Runtime<'r, 'c> {
+    /// None: a detached runtime.
     statement: Option<(&'r mut StatementContext<'c>, &'r Snapshot)>,
     pub values: &'r mut Values,
 }
@@ -41,10 +42,13 @@ pub type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<
 /// The values of one execution of a program. Vectors keep their capacity from one execution to the next.
 #[derive(Default)]
 pub struct Values {
+    /// `$1` at place 0.
     pub parameters: Vec<Datum>,
+    /// What nodes and expressions hand to trees below them, by `ExecParameterId`.
     pub exec_parameters: Vec<Datum>,
     /// The row proposed for insertion, while ON CONFLICT DO UPDATE is evaluated.
     pub excluded: Vec<Datum>,
+    /// By the numbers that plans give them; the same for `ctes`.
     pub subplans: Vec<SubPlanState>,
     pub ctes: Vec<CteState>,
     /// What WorkTableScan reads, by number of the recursive CTE.
@@ -108,6 +112,8 @@ impl<'r, 'c> Runtime<'r, 'c> {
         self.context().retry(call)
     }
 
+    /// # Panics
+    /// In a detached runtime, as all below that ask the statement.
     #[inline]
     pub fn session(&self) -> &SessionState {
         self.statement.as_ref().expect(NO_STATEMENT).0.session
@@ -128,6 +134,8 @@ impl<'r, 'c> Runtime<'r, 'c> {
         self.statement.as_ref().expect(NO_STATEMENT).1
     }
 
+    /// The session's settings for texts; in a detached runtime fixed ones, so that index keys depend on nobody's
+    /// settings.
     pub fn format(&self) -> &FormatSettings {
         match &self.statement {
             Some((context, _)) => &context.session.settings.effective.format,
@@ -135,15 +143,19 @@ impl<'r, 'c> Runtime<'r, 'c> {
         }
     }
 
+    /// work_mem, for one sort, hash or queue.
     pub fn work_memory_bytes(&self) -> usize {
         self.session().settings.effective.work_mem_bytes
     }
 
+    /// Pays for work done. May suspend the session, and fails where the statement is to be cancelled: nothing borrowed
+    /// from an index or a version may be at hand.
     #[inline]
     pub fn burn(&mut self, units: u32) -> SqlResult<()> {
         self.context().burn(units)
     }
 
+    /// The stored table behind a relation. The statement's lock on the relation keeps it there.
     pub fn table(&self, id: TableId) -> SqlResult<Arc<Table>> {
         self.database()
             .engine()
@@ -151,6 +163,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
             .ok_or_else(|| SqlError::internal(format!("storage table {} does not exist", id.0)))
     }
 
+    /// A relation as the session's catalog has it at this moment, which may be newer than the plan's.
     pub fn relation(&self, oid: Oid) -> SqlResult<Arc<Relation>> {
         self.session()
             .catalog

@@ -15,8 +15,11 @@ use super::Runtime;
 
 /// A node of a running plan.
 pub trait Operator: Send {
+    /// Moves to the next row; false at the end, and again for every later call until `reset`.
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool>;
+    /// The current row. To be asked only after `next` has answered true.
     fn row(&self) -> &[Datum];
+    /// Back before the first row. Buffers and handles may stay.
     fn reset(&mut self);
     /// Tells what it has counted since it was made, for EXPLAIN ANALYZE: asked of nodes of measured plans alone.
     fn observe(&self, _observed: &mut Observed) {}

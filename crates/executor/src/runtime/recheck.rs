@@ -6,6 +6,7 @@ use mote_planner::plan::node::{MemberNumber, ScanId};
 /// What a row mark names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
+    /// Which table of a parent's scan the row is in; 0 for a table alone.
     pub member: MemberNumber,
     pub row: RowId,
 }
@@ -25,8 +26,10 @@ pub struct RecheckRow {
 }
 
 impl Recheck {
+    /// What stands in place of a scan's rows; None: the scan is not among the marked ones and runs as ever.
     pub fn find(&self, scan: ScanId, member: MemberNumber) -> Option<RecheckRow> {
         let mut found = self.rows.iter().find(|row| row.scan == scan).copied()?;
+        // A parent is scanned by one scan per table, under one scan id: only the marked table yields the row.
         found.mark = found.mark.filter(|mark| mark.member == member);
         Some(found)
     }

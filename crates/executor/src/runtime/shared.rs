@@ -15,12 +15,14 @@ pub struct SubPlanState {
     pub tree: Option<Box<dyn Operator>>,
     /// The result of a sub-plan without bindings.
     pub cached: Option<Datum>,
+    /// For IN and quantified comparison without bindings.
     pub rows: Option<RowSet>,
 }
 
 /// The rows of an uncorrelated IN, hashed.
 pub struct RowSet {
     pub rows: Bulk<Vec<Datum>>,
+    /// Positions in `rows`; empty unless all predicates are equality.
     pub table: HashTable<usize>,
     /// Some row has a null.
     pub has_null: bool,
@@ -48,6 +50,7 @@ impl SubPlanState {
 pub struct CteState {
     /// None only while it runs.
     pub tree: Option<Box<dyn Operator>>,
+    /// Only ever appended to, so that the positions of its readers hold.
     pub rows: Bulk<Vec<Datum>>,
     pub finished: bool,
     pub memory: WorkMemory,
@@ -78,6 +81,7 @@ impl CteState {
         }
     }
 
+    // The arguments stay: a scan compares its own with them, and finds the rows gone either way.
     pub fn reset(&mut self) {
         if let Some(tree) = &mut self.tree {
             tree.reset();

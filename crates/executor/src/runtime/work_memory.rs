@@ -19,6 +19,7 @@ impl WorkMemory {
         self.charge(row_bytes(row), runtime)
     }
 
+    /// Accounts for bytes kept. 53200 beyond work_mem or the session's memory; then they count as kept until `clear`.
     pub fn charge(&mut self, bytes: usize, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
         self.0
             .add(bytes, &runtime.session().memory, "the rows of a sort or hash")?;
@@ -38,6 +39,7 @@ impl WorkMemory {
         self.0.bytes()
     }
 
+    /// The node has let go of everything.
     pub fn clear(&mut self) {
         self.0.clear();
     }
