@@ -26,6 +26,8 @@ pub struct MeasuredPlan {
 }
 
 impl MeasuredPlan {
+    /// Compiled anew for each EXPLAIN: a measured program has nodes that the plan's own has not. `timed`: the clock is
+    /// read around every call.
     pub fn of(plan: &CachedPlan, timed: bool) -> SqlResult<MeasuredPlan> {
         let query = measured(plan.query()?, timed);
         let program = Program::compile_measured(&plan.plan, &query, timed)?;
@@ -71,6 +73,7 @@ impl SessionState {
 
     /// What SETTINGS shows.
     fn settings_of_plans(&self) -> Vec<(String, String)> {
+        // As PostgreSQL's EXPLAIN_SETTINGS does: only what bears on plans, and only where it is not the default.
         let all = SETTINGS.iter().enumerate();
         let changed = all.filter(|(index, setting)| {
             let bears = PLAN_SETTINGS.contains(&setting.name) || setting.name.starts_with("enable_");
@@ -129,6 +132,7 @@ const PLAN_SETTINGS: [&str; 37] = [
 pub fn read_options(statement: &Explain, text: &str) -> SqlResult<ExplainOptions> {
     let mut read = ExplainOptions::default();
     let (mut wal, mut timing, mut summary) = (false, None, None);
+    // The last of several of one name counts.
     for option in &statement.options {
         match &*option.name {
             "analyze" => read.analyze = option.flag()?,
@@ -149,6 +153,7 @@ pub fn read_options(statement: &Explain, text: &str) -> SqlResult<ExplainOptions
     if wal && !read.analyze {
         return Err(requires_analyze("WAL"));
     }
+    // TIMING and SUMMARY go with ANALYZE unless they are given.
     read.timing = timing.unwrap_or(read.analyze);
     if read.timing && !read.analyze {
         return Err(requires_analyze("TIMING"));
@@ -157,6 +162,7 @@ pub fn read_options(statement: &Explain, text: &str) -> SqlResult<ExplainOptions
     if wal {
         return Err(SqlError::unsupported("EXPLAIN WAL"));
     }
+    // The run would have to make the table.
     if read.analyze
         && let Statement::CreateTableAs(_) = statement.statement
     {

@@ -17,6 +17,7 @@ use crate::context::SessionState;
 /// As much of a text as is kept.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
+/// A statement's number and the text that stands for all statements of that number.
 #[derive(Debug)]
 pub struct StatementIdentity {
     pub query_id: i64,
@@ -50,6 +51,7 @@ fn identify(text: &str, plan: &Plan, host: &mut dyn Host) -> StatementIdentity {
         mut text,
         fingerprint,
     } = match &plan.body {
+        // Utilities are told apart by their whole text.
         PlanBody::Utility(_) => verbatim(text),
         PlanBody::Query(_) => {
             let mut found = None;
@@ -151,6 +153,7 @@ impl SessionState {
             query_id: identity.query_id,
             top_level: run.top_level,
         };
+        // Planning is counted with the first run behind it; a cached plan's later runs add nothing.
         let planned_ns = prepared.current().take_planning_ns();
         let statements_max = self.settings.effective.statements.statements_max;
         statistics.count(key, &identity.text, statements_max, |counters| {

@@ -52,11 +52,13 @@ pub fn lock_relations(
     }
 }
 
+/// In the order in which the plan names its relations, then the partitions that parameters choose.
 fn take_locks(
     plan: &CachedPlan,
     parameters: Option<&mut Vec<Datum>>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // A lock that this transaction has already costs a look into its own array.
     let mut take = |(table, mode)| {
         context.engine_call(|transaction| transaction.lock_table(table, mode, WaitPolicy::Block))
     };

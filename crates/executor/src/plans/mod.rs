@@ -78,6 +78,7 @@ impl CachedPlan {
         }
     }
 
+    /// Whether `compare_rows` has found the plan outgrown: it is made again, though what it depends on is unchanged.
     pub fn is_outgrown(&self) -> bool {
         self.generation.load(Ordering::Relaxed) == OUTGROWN
     }
@@ -128,11 +129,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The plan that was kept last. Whether it is current is for `SessionState::validate` to say.
     #[inline]
     pub fn current(&self) -> Arc<CachedPlan> {
         self.plan.lock().clone()
     }
 
+    /// The types of `$1` and its followers, as planning has settled them.
     pub fn parameters(&self) -> Vec<ColumnType> {
         self.current().plan.parameters.clone()
     }

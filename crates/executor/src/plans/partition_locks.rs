@@ -29,6 +29,7 @@ impl PartitionLocks {
             return Ok(None);
         };
         let mut found = Found::default();
+        // All trees of the plan: sub-plans and WITH queries scan partitions, too.
         let parts = query
             .subplans
             .iter()
@@ -36,6 +37,7 @@ impl PartitionLocks {
         for node in parts.chain([&query.root]) {
             found.look_at(node);
         }
+        // A table that the statement itself names is locked in any case; privileges are asked of those alone.
         let named = plan.relations.iter().filter(|access| access.privileges != 0);
         found.always.extend(named.map(|access| access.relation));
         let mut chosen = Vec::new();
@@ -64,6 +66,7 @@ impl PartitionLocks {
 
     /// What a run with these parameters locks. They come back as they were.
     pub fn select(&self, parameters: &mut Vec<Datum>) -> SqlResult<Vec<Lock>> {
+        // The same evaluation as in the run, over the parameters alone; moved in and out, as they may be large.
         let mut values = Values {
             parameters: std::mem::take(parameters),
             ..Values::default()
@@ -96,6 +99,7 @@ impl<'p> Found<'p> {
         if let Node::Append(append) = node
             && let Some(pruning) = append.pruning.as_deref().and_then(early)
         {
+            // Not further down: what stands below such an Append is read only if its partition is chosen.
             return self.appends.push((append, pruning));
         }
         self.always.extend(scanned(node));
@@ -145,6 +149,7 @@ fn is_early(condition: &PruneCondition) -> bool {
         }
         PruneCondition::AnyOf(_, AnyOf::List(list)) => list.iter().all(is_plain),
         PruneCondition::IsNull(_) | PruneCondition::IsNotNull(_) => true,
+        // An OR of which one part is not known yet may leave anything over.
         PruneCondition::Or(alternatives) => alternatives.iter().flatten().all(is_early),
     }
 }

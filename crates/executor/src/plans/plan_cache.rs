@@ -22,6 +22,7 @@ const EVICTED_DIVISOR: usize = 8;
 /// What an entry takes beside its key's text and its statement.
 const ENTRY_BYTES: usize = 256;
 
+/// What decides what a text means: two sessions with equal keys may run one plan.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub text: Arc<str>,
@@ -68,6 +69,7 @@ impl PlanCache {
         }
     }
 
+    /// What is kept under a key; counts as a use.
     pub fn get(&mut self, key: &Key) -> Option<Found> {
         let entry = self.entries.get_mut(key)?;
         self.clock += 1;
@@ -75,9 +77,12 @@ impl PlanCache {
         Some(entry.found.clone())
     }
 
+    /// Keeps a statement, at the expense of those not used for longest. Without memory for it, it is not kept: the
+    /// caller has its plan either way.
     pub fn insert(&mut self, key: Key, found: Found) {
         let statement_bytes = found.as_ref().map_or(0, |prepared| prepared.bytes);
         let bytes = ENTRY_BYTES + key.text.len() + key.plan_key.len() + statement_bytes;
+        // One large statement must not push out all others.
         if bytes > self.bytes_max / EVICTED_DIVISOR {
             return;
         }
@@ -116,6 +121,7 @@ impl PlanCache {
 
     /// Forgets the plans that were not used for the longest time.
     fn evict(&mut self) {
+        // Selecting the oldest eighth is linear, and happens once per eighth of the entries.
         let mut used: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
         let last = used.len() / EVICTED_DIVISOR;
         let (_, &mut oldest, _) = used.select_nth_unstable(last);

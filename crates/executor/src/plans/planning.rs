@@ -50,6 +50,7 @@ pub fn discard_cached_plans() {
 const ROWS_COUNTED_EVERY_US: i64 = 1_000_000;
 
 impl SessionState {
+    /// Whether an OID is a type that parameters may be declared with: a built-in one, a user's, or an array of either.
     pub fn is_type(&self, ty: Oid) -> bool {
         let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
         type_info(ty).is_some() || self.catalog.user_type(element).is_some()
@@ -98,6 +99,7 @@ impl SessionState {
         })
     }
 
+    /// Plans a statement that a client sent, and measures what the plan takes.
     pub fn plan_prepared(
         &mut self,
         text: Arc<str>,
@@ -106,6 +108,7 @@ impl SessionState {
         host: &mut dyn Host,
     ) -> SqlResult<Arc<Prepared>> {
         let (plan, planned_bytes) =
+            // The tree is there already; what is counted here is what planning and compiling add.
             heap::measured(|| self.plan(&text, statement.as_deref(), types, None, host));
         let plan = plan?;
         Ok(Arc::new(Prepared {
@@ -145,6 +148,8 @@ impl SessionState {
         }))
     }
 
+    /// Binds, plans and compiles one statement in the session's catalog as it stands. Takes no locks: whoever runs the
+    /// plan takes them and asks `still_holds`.
     pub fn plan(
         &mut self,
         text: &str,
@@ -153,6 +158,7 @@ impl SessionState {
         names: Option<&Arc<dyn ParameterNames>>,
         host: &mut dyn Host,
     ) -> SqlResult<Arc<CachedPlan>> {
+        // Read before the catalog is: a change in between makes the plan look old, never current.
         let generation = self.catalog.generation();
         let begun_ns = self.times_planning().then(|| self.clock.monotonic_ns());
         let plan = match statement {
@@ -167,6 +173,7 @@ impl SessionState {
                 };
                 let catalog = &self.catalog;
                 let mut planned = None;
+                // Binder and planner recurse as deep as the statement nests.
                 host.on_large_stack(&mut || {
                     planned = Some(mote_planner::plan_statement(statement, types, catalog, &settings));
                 });
@@ -183,6 +190,7 @@ impl SessionState {
             (relation.table != TableId(0)).then_some((access.relation, lock))
         });
         let mut by_relation: HashMap<Oid, (TableId, TableLockMode)> = HashMap::new();
+        // In the plan's order, each table once under its strongest mode: a lock that is raised later could deadlock.
         let mut order = Vec::with_capacity(plan.relations.len());
         for (relation, lock) in locks {
             order.push(relation);
@@ -232,6 +240,8 @@ impl SessionState {
         let same_settings =
             prepared.user == self.identity().user_oid && prepared.plan_key == self.settings.plan_key();
         if same_settings && !cached.is_outgrown() && self.dependencies_hold(&cached.plan) {
+            // Known to be good under this generation; not where the transaction's own changes were among what was
+            // compared.
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
             }
@@ -263,6 +273,7 @@ impl SessionState {
             )
             .routine("RevalidateCachedQuery"));
         }
+        // Kept only where every session that shares the statement would make the same plan.
         if !own_changes && same_settings && prepared.temporary == self.catalog.temporary_stamp() {
             *prepared.plan.lock() = fresh.clone();
         }
