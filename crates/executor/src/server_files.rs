@@ -45,6 +45,7 @@ struct Counted(&'static AtomicUsize);
 
 impl Counted {
     fn new(threads: &'static AtomicUsize) -> SqlResult<Counted> {
+        // Counted first: the drop takes it back where the bound is reached.
         let before = threads.fetch_add(1, Ordering::Relaxed);
         let counted = Counted(threads);
         if before < THREADS_MAX {
@@ -62,6 +63,7 @@ impl Drop for Counted {
     }
 }
 
+/// Starts a thread. It is never joined: whoever asked hears of its end through a channel.
 fn start(work: impl FnOnce() + Send + 'static) -> SqlResult<()> {
     let counted = Counted::new(&THREADS)?;
     let started = std::thread::Builder::new()
@@ -116,6 +118,7 @@ impl FileReader {
         let (opened, answer) = sync_channel(1);
         let (sender, pieces) = sync_channel(PIECES_AHEAD);
         let path = path.to_string();
+        // The path was checked by the caller: who may name files of the server is a privilege.
         start(move || match open_to_read(&path) {
             Ok(file) => {
                 let _ = opened.send(Ok(()));
@@ -132,6 +135,7 @@ impl FileReader {
     }
 }
 
+/// What the thread answers once it has opened the file, or has ended.
 fn opening(
     answer: &Receiver<io::Result<()>>,
     context: &mut StatementContext<'_>,
@@ -161,6 +165,7 @@ fn send_pieces(mut file: File, sender: &SyncSender<io::Result<Vec<u8>>>) {
             }
         };
         piece.truncate(read);
+        // The session has dropped its end: cancelled, or it has read enough.
         if sender.send(Ok(piece)).is_err() {
             return;
         }
@@ -196,6 +201,8 @@ impl FileWriter {
         }))
     }
 
+    /// Buffers the bytes, and hands them over in pieces. The inner error is the file's: an earlier piece may have
+    /// failed.
     pub fn write(&mut self, bytes: &[u8], context: &mut StatementContext<'_>) -> SqlResult<io::Result<()>> {
         self.buffer.extend_from_slice(bytes);
         match self.buffer.len() < PIECE_BYTES {
@@ -204,6 +211,7 @@ impl FileWriter {
         }
     }
 
+    /// Gives the buffer to the thread, waiting where it is behind.
     fn hand_over(&mut self, context: &mut StatementContext<'_>) -> SqlResult<io::Result<()>> {
         let mut piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE_BYTES));
         let mut pause = Pause::default();
@@ -211,6 +219,7 @@ impl FileWriter {
             match self.pieces.try_send(piece) {
                 Ok(()) => return Ok(Ok(())),
                 Err(TrySendError::Full(back)) => piece = back,
+                // The thread has ended on an error, which it has left behind.
                 Err(TrySendError::Disconnected(_)) => return opening(&self.end, context),
             }
             pause.take(context)?;
@@ -223,6 +232,7 @@ impl FileWriter {
             return Ok(Err(error));
         }
         let FileWriter { pieces, end, .. } = self;
+        // The end of the pieces is what ends the thread.
         drop(pieces);
         opening(&end, context)
     }

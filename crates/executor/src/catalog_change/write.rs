@@ -20,8 +20,10 @@ use mote_catalog::catalog_store::stored::StoredObject;
 pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = object.oid();
     let depth = context.session.savepoint_depth;
+    // First, so that a type which is being dropped makes the statement wait before anything is written.
     hold_types(&object, context)?;
     if is_temporary(&object, context) {
+        // Temporary objects live in the session's view alone; a crash leaves nothing of them.
         return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
     }
     refuse_temporary_schema(oid, context)?;
@@ -35,11 +37,14 @@ pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlR
             let own = context.session.catalog.has_changed(oid);
             if known
                 .as_ref()
+                // The caller read the object earlier; another transaction's change that committed since would be
+                // undone.
                 .is_some_and(|known| !own && known.revision() != object.revision())
             {
                 return Err(concurrently("updated"));
             }
             let known = known.map(|known| known.encode());
+            // A revision of its own, so that who compares revisions sees this change.
             object.renew();
             let outcome = context
                 .engine_call(|transaction| replace(transaction, &table, row, &object, known.as_deref()))?;
@@ -50,6 +55,7 @@ pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlR
             }
         }
     };
+    // The view only after the row: on an error the session still sees what is stored.
     context.session.catalog.record(oid, Some((object, row)), depth)
 }
 
@@ -92,8 +98,10 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
         if !is_user_type(ty) {
             continue;
         }
+        // A lock on the element type keeps its array type as well.
         let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
         lock_type(ty, AdvisoryMode::Shared, context)?;
+        // Looked at behind the lock: whoever held it exclusively may have dropped the type.
         let current = context.session.catalog.current();
         let is_row = is_composite(ty) && context.session.catalog.relation(number_of(ty)).is_some();
         if current.user_type(ty).is_none() && !is_row {
@@ -130,6 +138,7 @@ pub fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let table = catalog_table(context.database.engine())?;
     match row_of(oid, context) {
         Some(row) => remove_row(oid, row, &table, context)?,
+        // Dropped by this very transaction.
         None if context.session.catalog.has_changed(oid) => {}
         None => return Err(concurrently("deleted")),
     }
@@ -211,6 +220,7 @@ fn stands(table: &mote_engine::Table, newest: &RowVersion<'_>, known: Option<&[u
     !known.is_some_and(|known| stands.is_ok_and(|stands| stands != known))
 }
 
+/// PostgreSQL's XX000 for two sessions that change one catalog row (`simple_heap_update`).
 fn concurrently(what: &str) -> SqlError {
     SqlError::new(state::INTERNAL_ERROR, format!("tuple concurrently {what}"))
 }
@@ -228,6 +238,7 @@ fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
     Some(catalog.object(oid)?.0.stored())
 }
 
+/// Where the object is stored, as the session sees it.
 fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
     let catalog = context.session.catalog.current();
     Some(catalog.object(oid)?.1)
@@ -258,6 +269,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
             let Some((_, own)) = catalog.temporary_schema() else {
                 return Ok(());
             };
+            // Defaults are kept as text: a sequence's name stands in it as a literal of regclass.
             let own = format!("'{own}.");
             let mut defaults = relation
                 .columns

@@ -23,6 +23,7 @@ impl SessionState {
     /// Whether the two settings may be given this value; the value as it is kept.
     pub fn check_identity(&self, setting: &str, value: &str) -> SqlResult<String> {
         let setting = setting.to_ascii_lowercase();
+        // A security-restricted operation (maintenance in a table owner's name) must not get out of its role.
         if self.identity().restricted > 0 {
             return Err(restricted(&format!("set parameter \"{setting}\"")));
         }
@@ -49,10 +50,12 @@ impl SessionState {
         };
         let denied = |message: String| Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
         if setting == "role" {
+            // SET ROLE goes by the session's user, whatever role is set now.
             let session_user = self.role_oid(&self.identity().session_user);
             if !is_superuser(session_user) && !belongs(&self.catalog, session_user, wanted) {
                 return denied(format!("permission denied to set role \"{value}\""));
             }
+        // SET SESSION AUTHORIZATION goes by who logged in: RESET must always lead back.
         } else if wanted != self.identity().authenticated_user
             && !is_superuser(self.identity().authenticated_user)
         {
@@ -81,6 +84,7 @@ impl SessionState {
 
     /// Takes over what the settings name. A role that is gone meanwhile changes nothing.
     pub(super) fn follow_identity(&mut self) {
+        // Within SECURITY DEFINER the identity is the function owner's; the settings are followed again behind it.
         if self.identity().definers > 0 {
             return;
         }

@@ -9,6 +9,7 @@ use mote_engine::Snapshot;
 /// An open large object.
 pub struct Descriptor {
     pub object: u32,
+    /// Where the next read or write begins, in bytes; may lie beyond the end.
     pub position: u64,
     /// What it reads as of; None where it writes, too, and so reads what is newest.
     pub snapshot: Option<Snapshot>,
@@ -38,6 +39,7 @@ impl LargeObjectDescriptors {
         number as i32
     }
 
+    /// An open one; 42704 for any other number.
     pub fn get(&mut self, number: i32) -> SqlResult<&mut Descriptor> {
         let place = usize::try_from(number)
             .ok()

@@ -52,6 +52,7 @@ impl SessionNotifications {
         &self.listening
     }
 
+    /// LISTEN, UNLISTEN: noted with the number of savepoints that are open.
     pub fn want(&mut self, depth: u32, interest: Interest) {
         // Nothing to stop listening to: nothing to do at commit either.
         let idle = self.listening.is_empty() && self.interests.is_empty();

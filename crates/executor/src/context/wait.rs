@@ -56,6 +56,7 @@ impl<'a> StatementContext<'a> {
         self.session
             .activity
             .wait(Waiting::Sleep, self.session.clock_us());
+        // Revoked may come late: the statement that held the snapshot has ended meanwhile. Then the sleep goes on.
         let end = loop {
             match self.host.sleep_until(until) {
                 WaitEnd::Revoked if !self.transaction.is_revoked() => {}
@@ -109,6 +110,7 @@ pub fn wait_for(
         }
     };
     session.activity.waited();
+    // The ticket stands in the engine's queue, which would grant it to nobody.
     if end != WaitEnd::Decided {
         transaction.cancel_wait(ticket);
     }
@@ -138,6 +140,7 @@ pub fn wait_for_engine(
     check_wait(end, session)
 }
 
+/// The error that an ended wait means: 57014 for a cancel, 57P01 for the session's end, the timeout's own.
 fn check_wait(end: WaitEnd, session: &SessionState) -> SqlResult<()> {
     match end {
         WaitEnd::Decided => Ok(()),

@@ -36,6 +36,7 @@ pub fn with_latest<T>(
     let snapshot = runtime.snapshot();
     let context = runtime.context();
     let transaction = context.transaction;
+    // The running statement goes on behind it with the snapshot and command that it had.
     let suspended = transaction.suspend_statement(snapshot);
     transaction.begin_statement(Access::Write);
     let result = work(context);
@@ -43,6 +44,7 @@ pub fn with_latest<T>(
     result
 }
 
+/// 42704, as PostgreSQL's inv_api.c words it.
 #[cold]
 pub fn undefined(object: u32) -> SqlError {
     let message = format!("large object {object} does not exist");

@@ -73,6 +73,7 @@ fn is_unguarded(context: &StatementContext<'_>) -> bool {
     matches!(context.session.settings.get("lo_compat_privileges"), Ok("on"))
 }
 
+/// The key bytes of an object: as the index would make them of the oid.
 fn key(object: u32) -> [u8; 4] {
     object.to_be_bytes()
 }
@@ -91,6 +92,7 @@ pub fn held(object: u32, context: &mut StatementContext<'_>) -> SqlResult<LargeO
     locked(object, RowLockStrength::KeyShare, context).map(|(_, found)| found)
 }
 
+/// Locks the object's row in its newest version; 42704 where there is none any more.
 fn locked(
     object: u32,
     strength: RowLockStrength,
@@ -123,6 +125,7 @@ pub fn create(wanted: u32, context: &mut StatementContext<'_>) -> SqlResult<u32>
         };
         let mut writer = RowWriter::new(store.objects.table.newest_layout());
         made.write(&mut writer);
+        // False: the number is taken. With a number of our own choice the next one is tried.
         if store.objects.insert(&mut writer, context)? {
             return Ok(oid);
         }
@@ -149,9 +152,11 @@ pub fn delete(object: u32, context: &mut StatementContext<'_>) -> SqlResult<()> 
     if !found.is_owned(context) {
         return Err(not_owner(object));
     }
+    // Found again: the lock is had, so that this version is the newest, and it is borrowed anew.
     let version = store
         .objects
         .lock(&key(object), RowLockStrength::Update, context)?;
+    // The object first: who waits for its row finds it gone, and adds no page to it.
     store
         .objects
         .delete(&version.ok_or_else(|| undefined(object))?, context)?;

@@ -20,6 +20,7 @@ fn key(object: u32, page: u32) -> [u8; 8] {
     (u64::from(object) << 32 | u64::from(page)).to_be_bytes()
 }
 
+/// The keys of an object's pages `first..=last`.
 fn pages(object: u32, first: u32, last: u32) -> KeyRange {
     KeyRange {
         lower: Bound::Included(key(object, first).to_vec()),
@@ -30,6 +31,7 @@ fn pages(object: u32, first: u32, last: u32) -> KeyRange {
 /// Bytes up to the end of the last page.
 pub fn size(store: &Store, object: u32, snapshot: &Snapshot, context: &StatementContext<'_>) -> u64 {
     let range = pages(object, 0, u32::MAX);
+    // The last page that is there, found from behind.
     let mut rows = store.pages.rows(range, true, context.transaction);
     let last = rows.next(&store.pages, snapshot, context.transaction);
     last.map_or(0, |last| {
@@ -48,6 +50,7 @@ pub fn read(
     snapshot: &Snapshot,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<u8>> {
+    // Cut to the object's size before room is made: a client may ask for two gigabytes of a small object.
     let length = length.min(size(store, object, snapshot, context).saturating_sub(from)) as usize;
     if length == 0 {
         return Ok(Vec::new());
@@ -62,6 +65,7 @@ pub fn read(
         let start = u64::from(view.fixed4(page_column::NUMBER)) * PAGE_BYTES;
         let hole = start.saturating_sub(from + out.len() as u64) as usize;
         out.resize(out.len() + hole, 0);
+        // Only the first page can begin before what is wanted.
         let skipped = (from + out.len() as u64 - start) as usize;
         let bytes = view.variable(page_column::BYTES);
         let bytes = bytes.get(skipped..).unwrap_or_default();
@@ -87,6 +91,7 @@ pub fn write(
     }
     let mut at = from;
     while !bytes.is_empty() {
+        // Page by page: only the first and the last keep bytes that stood there.
         let offset = (at % PAGE_BYTES) as usize;
         let (now, later) = bytes.split_at(bytes.len().min(PAGE_BYTES as usize - offset));
         change_page(store, object, (at / PAGE_BYTES) as u32, context, |page| {
@@ -106,6 +111,7 @@ pub fn truncate(
     length: u64,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Written even where the length ends a page: an empty page marks how long the object is.
     let page = (length / PAGE_BYTES) as u32;
     change_page(store, object, page, context, |bytes| {
         bytes.resize((length % PAGE_BYTES) as usize, 0);
@@ -120,6 +126,7 @@ pub(super) fn cut(
     first: u32,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // A command of its own: pages that this statement has just written are found, too.
     let snapshot = context.transaction.advance_command();
     let range = pages(object, first, u32::MAX);
     let mut rows = store.pages.rows(range, false, context.transaction);

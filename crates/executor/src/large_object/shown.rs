@@ -43,6 +43,7 @@ pub fn append(
     Ok(())
 }
 
+/// A row of pg_largeobject_metadata: oid, lomowner, lomacl.
 fn metadata(found: &LargeObject, context: &StatementContext<'_>) -> Vec<Datum> {
     let facts = Facts::new(context.session.reader(), context.database.engine());
     let items = found.acl.iter().map(AclItem::from);
@@ -54,6 +55,7 @@ fn metadata(found: &LargeObject, context: &StatementContext<'_>) -> Vec<Datum> {
     vec![Datum::Oid(found.oid), Datum::Oid(found.owner), acl]
 }
 
+/// A row of pg_description, for an object with a comment.
 fn description(found: &LargeObject) -> Option<Vec<Datum>> {
     let comment = found.comment.as_deref()?;
     Some(vec![
@@ -64,6 +66,7 @@ fn description(found: &LargeObject) -> Option<Vec<Datum>> {
     ])
 }
 
+/// The rows of pg_largeobject: the pages of all objects.
 fn append_pages(
     store: &Store,
     rows: &mut Vec<Vec<Datum>>,

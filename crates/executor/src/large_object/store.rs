@@ -62,6 +62,7 @@ impl Store {
             .transpose()
     }
 
+    /// By what the database's catalog row says.
     pub fn open(engine: &Engine, stored: StoredLargeObjects) -> SqlResult<Store> {
         Ok(Store {
             objects: IndexedTable::open(engine, stored.objects, stored.objects_key)?,
@@ -108,11 +109,13 @@ impl Store {
             pages_key: pages_key.0,
         };
         stored.large_objects = Some(made);
+        // The catalog row is part of the transaction: after a rollback the tables are gone and the row names none.
         write::put(StoredObject::Database(stored), context)?;
         Store::open(context.database.engine(), made)
     }
 }
 
+/// An empty table with a unique index over it, in the statement's transaction.
 fn make_table(
     columns: Vec<ColumnStorage>,
     key: Vec<KeyColumn>,
@@ -131,6 +134,7 @@ fn make_table(
         expressions: None,
     };
     let mut build = context.engine_call(|transaction| transaction.create_index(&definition))?;
+    // The table is empty and seen by nobody else: the build is done in a few steps.
     while context.engine_call(|transaction| transaction.build_index(&mut build, 1))? != BuildProgress::Done {}
     Ok((table, build.id()))
 }
@@ -155,6 +159,7 @@ impl IndexedTable {
         transaction: &'s Transaction,
     ) -> Option<RowVersion<'s>> {
         let mut rows = Vec::new();
+        // Several rows at most while one replaces another under the same key.
         transaction.rows_with_key(&self.table, &self.index, key, snapshot, &mut rows);
         rows.into_iter()
             .find_map(|row| transaction.fetch(&self.table, row, snapshot))
@@ -176,6 +181,7 @@ impl IndexedTable {
         strength: RowLockStrength,
         context: &mut StatementContext<'t>,
     ) -> SqlResult<Option<RowVersion<'t>>> {
+        // A command of its own: what this transaction has written to the row before is seen, and may be written again.
         let snapshot = context.transaction.advance_command();
         let mut rows = Vec::new();
         context
@@ -200,6 +206,7 @@ impl IndexedTable {
     ) -> SqlResult<Option<RowVersion<'t>>> {
         let mut seen = false;
         let outcome = context.retry(|transaction| {
+            // In the loop: after a wait the row is looked at as of the same snapshot, and locked against that.
             let version = transaction.fetch(&self.table, row, snapshot);
             seen = version.is_some();
             transaction.lock_row(&self.table, row, version.as_ref(), strength, WaitPolicy::Block)
