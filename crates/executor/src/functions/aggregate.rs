@@ -140,6 +140,7 @@ pub fn body(name: &str) -> Option<Aggregate> {
     })
 }
 
+/// var_samp and its kin: the measure, then the type, as in `stddev_pop_int8`.
 fn spread_body(name: &str) -> Option<Aggregate> {
     let (measure, ty) = name.rsplit_once('_')?;
     let spread = match measure {
@@ -225,6 +226,7 @@ impl Aggregate {
         )
     }
 
+    /// The accumulator of an empty group. What comes out of it untouched is NULL, or 0 for counts.
     pub fn start(self) -> Accumulator {
         match self {
             Aggregate::CountRows | Aggregate::Count => Accumulator::Count(0),

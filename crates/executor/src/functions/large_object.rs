@@ -69,6 +69,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// Refuses what writes in recovery and in a READ ONLY transaction; `command` is how the error names it.
 fn require_writable(runtime: &mut Runtime<'_, '_>, command: &str) -> SqlResult<()> {
     refuse_command_in_recovery(runtime.database(), command)?;
     match runtime.transaction().is_read_only() {
@@ -92,11 +93,13 @@ fn unlink(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult
     let object = oid(&a[0]);
     with_latest(runtime, |context| {
         object::delete(object, context)?;
+        // The descriptors of this session. Who writes to the object in another one keeps it from being deleted.
         context.session.large_objects.close_all_of(object);
         Ok(Datum::Int4(1))
     })
 }
 
+/// lo_open. Privileges are asked here once, not with every read and write, as in PostgreSQL.
 fn open(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let (object, mode) = (oid(&a[0]), int4(&a[1]));
     let snapshot = match mode {
@@ -112,6 +115,7 @@ fn open(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<D
             let snapshot = runtime.snapshot();
             let context = runtime.context();
             object::seen(object, snapshot, context)?.require(object::READ, context)?;
+            // Registered as long as the descriptor is open: later changes of others stay invisible to it.
             Some(snapshot.clone())
         }
         mode => {
@@ -156,6 +160,7 @@ fn read(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<D
     let bytes = as_seen(runtime, number, |store, snapshot, context| {
         pages::read(store, object, at, length.min(VALUE_BYTES_MAX), snapshot, context)
     })?;
+    // Looked up again: the read may have been suspended.
     let descriptor = runtime.context().session.large_objects.get(number)?;
     descriptor.position += bytes.len() as u64;
     Ok(Datum::Bytea(bytes.into()))
@@ -184,6 +189,7 @@ fn write(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<
     Ok(Datum::Int4(bytes.len() as i32))
 }
 
+/// lo_lseek: from the start, the position or the end. Beyond the end is allowed, up to the longest object.
 fn seek(runtime: &mut Runtime<'_, '_>, number: i32, offset: i64, whence: i32) -> SqlResult<i64> {
     let descriptor = runtime.context().session.large_objects.get(number)?;
     let (object, position) = (descriptor.object, descriptor.position);
@@ -244,6 +250,7 @@ fn from_bytea(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     })
 }
 
+/// lo_get: as the statement's snapshot sees the object.
 fn get(runtime: &mut Runtime<'_, '_>, object: u32, from: i64, length: u64) -> SqlResult<Datum> {
     let snapshot = runtime.snapshot();
     let context = runtime.context();
@@ -281,6 +288,7 @@ fn require_files(runtime: &Runtime<'_, '_>, function: &str) -> SqlResult<()> {
     }
 }
 
+/// lo_import: a file of the server, in pieces.
 fn import(runtime: &mut Runtime<'_, '_>, path: &str, wanted: u32) -> SqlResult<Datum> {
     require_files(runtime, "lo_import")?;
     require_writable(runtime, "lo_import()")?;
@@ -299,6 +307,7 @@ fn import(runtime: &mut Runtime<'_, '_>, path: &str, wanted: u32) -> SqlResult<D
     })
 }
 
+/// lo_export: into a file of the server, which is emptied first.
 fn export(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_files(runtime, "lo_export")?;
     let (object, path) = (oid(&a[0]), text(&a[1]));

@@ -62,6 +62,7 @@ pub struct CallSite {
     pub result: ColumnType,
 }
 
+/// Looks at its arguments alone, and needs no statement.
 type PureFunction = fn(&[Datum]) -> SqlResult<Datum>;
 type RuntimeFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResult<Datum>;
 
@@ -119,6 +120,7 @@ fn call_spreading(
         _ => return Ok(Datum::Null),
     };
     let element = ty.element().unwrap_or(*ty);
+    // The body sees a call that had been written with all elements one by one.
     let types = fixed_types
         .iter()
         .copied()
@@ -184,6 +186,7 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| datetime_comparison(name))
 }
 
+/// The body of a set-returning function.
 pub fn set_body(name: &str) -> Option<SetFunction> {
     set_returning::body(name)
 }
@@ -238,6 +241,7 @@ pub fn comparison_operation(body: &str) -> Option<Operation> {
     if body == "xidneq" {
         return Some(Operation::NotEqual);
     }
+    // int4eq, text_lt: the last two letters are the operation, before them a type with or without an underscore.
     let (ty, operation) = body.split_at_checked(body.len().checked_sub(2)?)?;
     let ty = ty.strip_suffix('_').unwrap_or(ty);
     if !COMPARED.contains(&ty) && !family::compares(ty) {
@@ -288,6 +292,7 @@ fn datetime_comparison(name: &str) -> Option<Body> {
     })
 }
 
+/// A panic, as a bug of the binder: no input of a client can cause it.
 #[cold]
 #[inline(never)]
 fn wrong_variant(expected: &str, datum: &Datum) -> ! {
@@ -297,6 +302,7 @@ fn wrong_variant(expected: &str, datum: &Datum) -> ! {
     )
 }
 
+// What a body takes out of an argument whose type its signature names.
 macro_rules! accessors {
     ($($(#[$meta:meta])* $name:ident: $variant:ident -> $ty:ty, |$value:ident| $body:expr;)*) => {$(
         $(#[$meta])*

@@ -22,6 +22,7 @@ pub fn body(name: &str) -> Option<Body> {
     known.then_some(Body::Runtime(check))
 }
 
+/// The answer, NULL where an OID names nothing; a name that names nothing is an error.
 fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     let of_column = site.name == "has_column_privilege";
     let without_user = if of_column { 3 } else { 2 };
@@ -248,7 +249,6 @@ fn has_column(relation: &Relation, column: &Datum) -> SqlResult<bool> {
     }
 }
 
-/// `SELECT, INSERT WITH GRANT OPTION` as bits; grant options belong to whoever holds the privilege as owner.
 /// [`parse`], for objects that have these privileges only.
 fn parse_among(list: &str, known: &[&str]) -> SqlResult<Vec<u32>> {
     let is_known = |word: &&str| {
@@ -276,6 +276,7 @@ fn require_sequence(relation: &Relation) -> SqlResult<()> {
     }
 }
 
+/// `SELECT, INSERT WITH GRANT OPTION` as bits; grant options belong to whoever holds the privilege as owner.
 fn parse(list: &str) -> SqlResult<Vec<u32>> {
     let bit = |word: &str| -> SqlResult<u32> {
         let upper = word.trim().to_uppercase();

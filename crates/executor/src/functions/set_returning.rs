@@ -170,6 +170,7 @@ impl RowSource for Rows {
     }
 }
 
+/// Rows that are not charged to the session.
 pub fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
     kept_rows(KeptRows {
         rows: rows.into(),
@@ -247,7 +248,9 @@ fn zero_step() -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, "step size cannot equal zero")
 }
 
+/// generate_series of integers.
 struct Integers {
+    /// None: the step has left int8, and with it the range to `stop`.
     next: Option<i64>,
     stop: i64,
     step: i64,
@@ -274,6 +277,7 @@ impl RowSource for Integers {
     }
 }
 
+/// `wide`: int8 rather than int4.
 fn integers(start: i64, stop: i64, step: i64, wide: bool) -> SqlResult<Box<dyn RowSource>> {
     if step == 0 {
         return Err(zero_step());
@@ -337,6 +341,7 @@ fn numerics(start: &Numeric, stop: &Numeric, step: &Numeric) -> SqlResult<Box<dy
     }))
 }
 
+/// generate_series of timestamps, in the session's zone with one: a day is then as long as the zone makes it.
 struct Timestamps {
     next: i64,
     stop: i64,
@@ -355,6 +360,7 @@ impl RowSource for Timestamps {
         } {
             return Ok(false);
         }
+        // Always from the last value: a month's end that a shorter month has moved stays moved, as in PostgreSQL.
         self.next = match &self.zone {
             Some(zone) => arithmetic::timestamptz_plus(value, &self.step, zone)?,
             None => arithmetic::timestamp_plus(value, &self.step)?,
@@ -378,6 +384,7 @@ fn timestamps(
         Datum::Timestamp(us) | Datum::TimestampTz(us) => *us,
         _ => 0,
     };
+    // By the order of intervals, which counts a month as 30 days.
     let sign = compare_intervals(step, &Interval::default());
     if sign.is_eq() {
         return Err(zero_step());
@@ -391,6 +398,7 @@ fn timestamps(
     }))
 }
 
+/// generate_subscripts: none for a dimension that the array does not have.
 fn subscripts(a: &[Datum], reverse: bool) -> SqlResult<Box<dyn RowSource>> {
     let number = usize::try_from(int4(&a[1]))
         .ok()
@@ -439,11 +447,13 @@ fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::C
     }
 }
 
+/// The elements of a `json` text, as they are written.
 fn raw_list<'a>(json: &'a str, function: &str) -> SqlResult<Vec<&'a str>> {
     let verb = format!("call {function} on");
     raw_elements(json).ok_or_else(|| not_an_array(&verb, json.trim_start().starts_with('{')))
 }
 
+/// The members of a `json` text, values as they are written; members of one key are all there.
 fn raw_pairs<'a>(json: &'a str, function: &str) -> SqlResult<Vec<(String, &'a str)>> {
     raw_members(checked_escapes(json)?)
         .ok_or_else(|| not_an_object(function, json.trim_start().starts_with('[')))

@@ -57,15 +57,18 @@ impl Squares {
         Ok(())
     }
 
+    /// NULL for no rows, and for one row where the sample is asked for.
     pub fn finish(&self, spread: Spread) -> SqlResult<Datum> {
         if self.count == 0 || spread.sample && self.count == 1 {
             return Ok(Datum::Null);
         }
+        // NaN or an infinity among the values: no spread can be told.
         if !self.sum.is_finite() {
             return Ok(Datum::Numeric(Numeric::NAN));
         }
         let n = Numeric::from(self.count);
         let mut numerator = n.mul(&self.squares)?.sub(&self.sum.mul(&self.sum)?)?;
+        // Rounding of the sums may leave less than nothing.
         if numerator.is_negative() || numerator.is_zero() {
             return Ok(Datum::Numeric(Numeric::ZERO));
         }
