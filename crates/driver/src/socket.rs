@@ -49,6 +49,9 @@ impl Socket {
                     match connected {
                         Ok((stream, token)) => {
                             stream.set_nodelay(true)?;
+                            if matches!(wait, Wait::Blocking) {
+                                stream.set_read_timeout(target.answer_timeout)?;
+                            }
                             let Some(config) = target.tls() else {
                                 return Ok((Socket::Tcp(stream), token));
                             };
