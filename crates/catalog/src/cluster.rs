@@ -125,6 +125,8 @@ pub struct Cluster {
     /// Slots that end with their session were made: whoever ends must look.
     temporary_slots: AtomicBool,
     promote: RwLock<Option<Arc<dyn Fn() + Send + Sync>>>,
+    /// Its nodes choose whom to follow among themselves.
+    elects: AtomicBool,
 }
 
 impl Cluster {
@@ -223,6 +225,16 @@ impl Cluster {
         let _ = self
             .pause
             .compare_exchange(from as u8, to as u8, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// This server is a node of a cluster, which elects its primary.
+    pub fn set_elects(&self) {
+        // Relaxed: said before sessions begin.
+        self.elects.store(true, Ordering::Relaxed);
+    }
+
+    pub fn elects(&self) -> bool {
+        self.elects.load(Ordering::Relaxed)
     }
 
     /// What `pg_promote` sets off.

@@ -121,6 +121,29 @@ impl Member {
         &mut self.voter
     }
 
+    /// What this node leads by.
+    pub fn leads(&self) -> Option<&Record> {
+        match &self.part {
+            Part::Leading(leading) => Some(&leading.record),
+            _ => None,
+        }
+    }
+
+    /// What is expected in the record, and what makes `to` its leader. Sound once this node tells its clients nothing more,
+    /// and `to` has flushed all that was flushed here; who then finds itself recorded campaigns with its own promise.
+    /// `None`: this node does not lead, `to` is no voter, or a change of the voters is under way.
+    pub fn handing_over(&self, to: NodeId) -> Option<(Record, Record)> {
+        let Part::Leading(leading) = &self.part else {
+            return None;
+        };
+        if leading.change.is_some() || !leading.record.voters.contains(&to) {
+            return None;
+        }
+        let expected = leading.record.clone();
+        let next = expected.succeeded_by(to, self.highest.max(expected.term) + 1);
+        Some((expected, next))
+    }
+
     /// Whether it gives its word. The caller then ends its stream, syncs its log and, if the question is firm, writes the
     /// promise, before it answers. Whoever leads is alive; if the others do not see it, they are enough without it.
     pub fn would_grant(&self, ask: &Ask, now_ns: u64) -> bool {

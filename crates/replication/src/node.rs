@@ -109,14 +109,29 @@ impl Identity {
     }
 }
 
-/// Does this directory hold another node's log? It must not be written to by a primary before it is promoted.
-pub fn follows(disk: &dyn Disk, system_id: u64) -> io::Result<bool> {
-    let file = small_file::read(disk, system_id, FOLLOWS)?;
-    Ok(file.is_some_and(|bytes| bytes == [1]))
+/// Whose log a directory holds, and so who may write to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Part {
+    /// Its own.
+    Alone = 0,
+    /// Another node's: no primary writes to it before it is promoted.
+    Follows = 1,
+    /// That of whoever leads a cluster, as its record says.
+    Cluster = 2,
 }
 
-pub fn set_follows(disk: &dyn Disk, system_id: u64, follows: bool) -> io::Result<()> {
-    small_file::write(disk, system_id, FOLLOWS, &[follows.into()])
+pub fn part(disk: &dyn Disk, system_id: u64) -> io::Result<Part> {
+    match small_file::read(disk, system_id, FOLLOWS)?.as_deref() {
+        None | Some([0]) => Ok(Part::Alone),
+        Some([1]) => Ok(Part::Follows),
+        Some([2]) => Ok(Part::Cluster),
+        Some(_) => Err(malformed(FOLLOWS)),
+    }
+}
+
+pub fn set_part(disk: &dyn Disk, system_id: u64, part: Part) -> io::Result<()> {
+    small_file::write(disk, system_id, FOLLOWS, &[part as u8])
 }
 
 fn encode(mark: &TermMark) -> [u8; MARK_BYTES] {
@@ -179,7 +194,7 @@ mod tests {
             number(&*world.disk, 7, || 42).expect("the disk works"),
             NodeId(42)
         );
-        assert!(!follows(&*world.disk, 7).expect("the disk works"));
+        assert_eq!(part(&*world.disk, 7).expect("the disk works"), Part::Alone);
         assert_eq!(
             terms(&*world.disk, 7).expect("the disk works"),
             History::default()
@@ -192,7 +207,7 @@ mod tests {
         };
         let history = History::new(vec![mark(1), mark(3)]);
         note_terms(&*world.disk, 7, &history).expect("the disk works");
-        set_follows(&*world.disk, 7, true).expect("the disk works");
+        set_part(&*world.disk, 7, Part::Follows).expect("the disk works");
         let disk = disk.crash();
         let world = env(&disk, 1).0;
         assert_eq!(
@@ -200,8 +215,10 @@ mod tests {
             NodeId(42)
         );
         assert_eq!(terms(&*world.disk, 7).expect("the disk works"), history);
-        assert!(follows(&*world.disk, 7).expect("the disk works"));
-        set_follows(&*world.disk, 7, false).expect("the disk works");
-        assert!(!follows(&*world.disk, 7).expect("the disk works"));
+        assert_eq!(part(&*world.disk, 7).expect("the disk works"), Part::Follows);
+        for other in [Part::Cluster, Part::Alone] {
+            set_part(&*world.disk, 7, other).expect("the disk works");
+            assert_eq!(part(&*world.disk, 7).expect("the disk works"), other);
+        }
     }
 }

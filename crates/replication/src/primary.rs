@@ -63,6 +63,7 @@ struct Sending {
 
 /// One follower's stream, as others may know it.
 pub struct StreamState<'a> {
+    pub id: NodeId,
     pub name: &'a str,
     pub peer: SocketAddr,
     pub sent: Lsn,
@@ -179,6 +180,7 @@ impl Primary {
     /// Those who have a stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamState<'_>> {
         self.streams.iter().map(|stream| StreamState {
+            id: stream.id,
             name: &stream.name,
             peer: stream.wire.peer(),
             sent: stream.position,

@@ -156,8 +156,15 @@ impl Quorum {
         !self.rules.is_empty()
     }
 
-    /// What `synchronous_standby_names` makes of a follower.
+    /// What `synchronous_standby_names`, or a cluster's record, makes of a follower.
     pub fn standing(&self, id: NodeId) -> Standing {
+        let votes = |rule: &Rule| matches!(rule, Rule::Voters { ids, .. } if ids.contains(&id));
+        if self.rules.iter().any(votes) {
+            return Standing {
+                priority: 1,
+                state: SyncState::Quorum,
+            };
+        }
         let names = self.rules.iter().find_map(|rule| match rule {
             Rule::Names(names) => Some(names),
             Rule::Voters { .. } => None,

@@ -10,6 +10,7 @@
 //!     `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
 //!  5. `host`: what the SQL session asks of its connection.
 //!  6. `replication`: the primary's and the follower's side of a log on several servers.
+//!     `cluster`: who of several leads, and how this node takes part in that.
 //!     `etcd`: where the nodes of a cluster have recorded who leads; `lease`: until when a node may answer its clients.
 //!  7. `auth`: passwords and peers; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
@@ -20,6 +21,7 @@
 mod analyzer;
 mod auth;
 mod capacity;
+pub mod cluster;
 mod config;
 mod connection;
 pub mod etcd;

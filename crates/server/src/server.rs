@@ -11,6 +11,7 @@ use mote_engine::HorizonListener;
 use parking_lot::RwLock;
 
 use crate::analyzer::Analyzer;
+use crate::cluster::Seat;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::lease::{Lease, LeaseListener};
@@ -20,7 +21,7 @@ use crate::net::inbox::{HorizonWaker, Inbox, LeaseWaker, Message};
 use crate::net::long::LongStatements;
 use crate::net::worker::Worker;
 use crate::registry::Registry;
-use crate::replication::hub::HubThread;
+use crate::replication::hub::{Counting, Hub, HubThread};
 use crate::replication::synchronous;
 use crate::shared::Shared;
 use crate::socket::Listener;
@@ -55,15 +56,16 @@ impl Server {
         config: ServerConfig,
         door: Starting,
     ) -> Result<Server, StartError> {
-        Server::start_under(database, config, door, Arc::new(Lease::unbounded()))
+        Server::start_under(database, config, door, Arc::new(Lease::unbounded()), None)
     }
 
-    /// The same, of a node that answers its clients only as long as `lease` lets it.
+    /// The same, of a node that answers its clients only as long as `lease` lets it; in a cluster as its `seat` says.
     pub fn start_under(
         database: Arc<Database>,
         config: ServerConfig,
         door: Starting,
         lease: Arc<Lease>,
+        seat: Option<Arc<Seat>>,
     ) -> Result<Server, StartError> {
         let door = door.finish();
         database.hba().replace(door.rules).map_err(StartError::Rules)?;
@@ -77,13 +79,15 @@ impl Server {
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
         let capacity = config.capacity;
-        let synchronous = synchronous::read(config.synchronous_standby_names.as_deref(), &database)
-            .map_err(StartError::Settings)?;
         let hub = match database.is_following() {
             true => None,
             false => Some(
-                HubThread::start(&database, config.slot_log_bytes_max, synchronous)
-                    .map_err(StartError::Replication)?,
+                HubThread::start(
+                    &database,
+                    config.slot_log_bytes_max,
+                    counting(&database, &config, &lease, seat.as_deref())?,
+                )
+                .map_err(StartError::Replication)?,
             ),
         };
         let shared = Arc::new(Shared {
@@ -96,6 +100,7 @@ impl Server {
                 capacity.half_open_per_address_max(),
             )),
             lease,
+            seat: seat.clone(),
             tls: RwLock::new(door.tls.map(Arc::new)),
             clock,
             secret,
@@ -138,6 +143,9 @@ impl Server {
             .name("acceptor".into())
             .spawn(move || Acceptor::new(door.listeners, inboxes, stop, shared).run());
         server.acceptor = Some(acceptor.map_err(StartError::Thread)?);
+        if let (Some(seat), Some(hub)) = (seat, &server.hub) {
+            seat.leads(hub.hub());
+        }
         Ok(server)
     }
 
@@ -167,8 +175,8 @@ impl Server {
         Starting::again(config, ready)
     }
 
-    /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
-    pub fn stop(&mut self) {
+    /// Ends all sessions, and goes on serving those who follow. Waits for the threads.
+    pub fn end_sessions(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.shared.database.sessions().terminate_all();
         for inbox in &self.inboxes {
@@ -179,6 +187,16 @@ impl Server {
         }
         self.crew.join();
         drop(self.analyzer.take());
+    }
+
+    /// Those who follow this node, if it leads.
+    pub fn hub(&self) -> Option<Arc<Hub>> {
+        self.hub.as_ref().map(HubThread::hub)
+    }
+
+    /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
+    pub fn stop(&mut self) {
+        self.end_sessions();
         drop(self.hub.take());
         if let Some(waker) = self.lease_waker.take() {
             self.shared.lease.forget(&waker);
@@ -187,6 +205,25 @@ impl Server {
             self.shared.engine().forget_listener(&waker);
         }
         self.socket_file = None;
+    }
+}
+
+/// Whose reports commits wait for.
+fn counting(
+    database: &Database,
+    config: &ServerConfig,
+    lease: &Arc<Lease>,
+    seat: Option<&Seat>,
+) -> Result<Counting, StartError> {
+    match seat {
+        Some(seat) => Ok(Counting::Record {
+            rules: seat.rules(),
+            lease: lease.clone(),
+            patience_ns: seat.patience().as_nanos() as u64,
+        }),
+        None => synchronous::read(config.synchronous_standby_names.as_deref(), database)
+            .map(Counting::Names)
+            .map_err(StartError::Settings),
     }
 }
 

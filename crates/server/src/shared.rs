@@ -9,6 +9,7 @@ use mote_common::env::Clock;
 use mote_engine::{Engine, Level};
 use parking_lot::RwLock;
 
+use crate::cluster::Seat;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::lease::Lease;
@@ -25,6 +26,8 @@ pub struct Shared {
     pub half_open: Arc<HalfOpen>,
     /// Until when replies may leave.
     pub(crate) lease: Arc<Lease>,
+    /// This node's place in its cluster; `None`: it is in none.
+    pub(crate) seat: Option<Arc<Seat>>,
     /// Those who follow this node; `None`: it follows itself.
     pub(crate) hub: Option<Arc<Hub>>,
     /// For connections that begin now; None: TLS is not on.

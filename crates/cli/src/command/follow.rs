@@ -12,7 +12,7 @@ use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_log::TermMark;
 use mote_replication::history::History;
 use mote_replication::node;
-use mote_server::replication::follower::FollowConfig;
+use mote_server::replication::follower::{self, FollowConfig, Place};
 
 /// The primary, and this node's name there.
 #[derive(Clone)]
@@ -36,9 +36,15 @@ impl Primary {
         Ok(Primary { target, name })
     }
 
-    /// Makes an empty directory a copy of the primary's database that follows it; answers what keeps the log that the copy
+    /// A cluster's leader, which has a host.
+    pub fn at(mut target: Target, name: Option<String>) -> Primary {
+        target.settings.push(("synchronous_commit", "local".into()));
+        Primary { target, name }
+    }
+
+    /// Makes an empty directory a copy of the primary's database, whose log is `part`'s; answers what keeps the log that the copy
     /// needs until its first stream has begun. One that has a database stays as it is.
-    pub fn prepare(&self, data: &Path) -> Result<Option<KeptLog>, String> {
+    pub fn prepare(&self, data: &Path, part: node::Part) -> Result<Option<KeptLog>, String> {
         if data.join(MANIFEST_PATH).exists() {
             return Ok(None);
         }
@@ -50,7 +56,7 @@ impl Primary {
         let system_id = system_id(data)?;
         let history = self.terms_below(end)?;
         node::note_terms(&*disk, system_id, &history).map_err(failed)?;
-        node::set_follows(&*disk, system_id, true).map_err(failed)?;
+        node::set_part(&*disk, system_id, part).map_err(failed)?;
         Ok(Some(kept))
     }
 
@@ -74,11 +80,12 @@ impl Primary {
         FollowConfig {
             connect: Box::new({
                 let name = name.clone();
-                move || start_replication(&target, &name)
+                move |_| start_replication(&target, &name)
             }),
             name,
-            host,
-            port,
+            primary: Some(Place { host, port }),
+            silence: follower::SILENCE,
+            promised: 0,
             until_begun: kept.map(|kept| -> Box<dyn Send> { Box::new(kept) }),
         }
     }
@@ -118,7 +125,7 @@ fn mark(line: &str) -> Option<TermMark> {
     })
 }
 
-fn open(target: &Target, name: &str) -> Result<Session, String> {
+pub fn open(target: &Target, name: &str) -> Result<Session, String> {
     let mut target = target.clone();
     target.settings.push(("replication", "true".into()));
     target.settings.push(("application_name", name.into()));
@@ -126,7 +133,7 @@ fn open(target: &Target, name: &str) -> Result<Session, String> {
     Session::open(&target, statements, &Wait::Blocking).map_err(|error| format!("{target}: {error}"))
 }
 
-fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
+pub fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
     let failed = |error: DriverError| format!("{target}: {error}");
     let mut session = open(target, name)?;
     session
@@ -148,7 +155,7 @@ fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
 }
 
 /// The rows of a simple query, as text.
-fn query(session: &mut Session, text: &str) -> Result<Vec<Vec<String>>, String> {
+pub fn query(session: &mut Session, text: &str) -> Result<Vec<Vec<String>>, String> {
     let failed = |error: DriverError| error.to_string();
     session.send_simple(text, &Wait::Blocking).map_err(failed)?;
     let mut rows = Vec::new();

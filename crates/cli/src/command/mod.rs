@@ -4,6 +4,7 @@ pub mod backup;
 mod follow;
 pub mod check;
 pub mod progress;
+mod node;
 pub mod promote;
 mod recovery_report;
 pub mod restore;

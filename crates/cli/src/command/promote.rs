@@ -120,10 +120,16 @@ fn promote_stopped(data: &Path) -> Result<String, String> {
         format!("{shown}: a server has it open ({error}); promote that with --url, or stop it first")
     })?;
     let failed = |error| format!("{shown}: {error}");
-    if !node::follows(&*disk, system).map_err(failed)? {
-        return Err(format!("{shown} follows nobody: it is a primary's already"));
+    match node::part(&*disk, system).map_err(failed)? {
+        node::Part::Follows => {}
+        node::Part::Alone => return Err(format!("{shown} follows nobody: it is a primary's already")),
+        node::Part::Cluster => {
+            return Err(format!(
+                "{shown} belongs to a cluster, whose nodes elect their primary: start it with --cluster"
+            ));
+        }
     }
-    node::set_follows(&*disk, system, false).map_err(failed)?;
+    node::set_part(&*disk, system, node::Part::Alone).map_err(failed)?;
     Ok(format!(
         "{shown} follows nobody any more: mote serve --data {shown} starts it as a primary"
     ))

@@ -26,11 +26,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::follow::{self, KeptLog, Primary};
+use super::node::{ClusterArguments, Node};
 use super::recovery_report::{self, RecoveryReport};
 use super::units::{parse_bytes_from, parse_duration};
 
-/// Raised by `pg_promote()`, for the thread that waits for signals.
-const PROMOTE: i32 = SIGUSR1;
+/// Raised by `pg_promote()` and by a cluster's thread, for the thread that waits for signals.
+pub const PROMOTE: i32 = SIGUSR1;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Auth {
@@ -187,8 +188,11 @@ pub struct ServeArguments {
     #[arg(long, value_name = "URL", conflicts_with = "archive_dir")]
     follow: Option<String>,
 
-    /// Name of this server among those that follow the same one [default: one drawn for the directory]
-    #[arg(long, value_name = "NAME", requires = "follow", value_parser = parse_name)]
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
+    /// Name of this server among those that follow the same one [default: one drawn for the directory], or in its cluster
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
 
     /// Which servers that follow this one commits wait for: 'FIRST n (a, b)', 'ANY n (a, b)', 'a, b', '*'
@@ -221,6 +225,18 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         .transpose()?;
     let engine = engine_config(arguments)?;
     let config = server_config(arguments, &engine)?;
+    let mut node = Node::new(
+        &arguments.cluster,
+        arguments.name.as_deref(),
+        &arguments.superuser,
+        &config,
+    )?;
+    if arguments.name.is_some() && node.is_none() && primary.is_none() {
+        return Err(
+            "--name is for a server that follows another one (--follow), or a node of a cluster (--cluster)"
+                .into(),
+        );
+    }
     let names = InitialNames {
         superuser: arguments.superuser.clone(),
         password: arguments
@@ -238,7 +254,10 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     refuse_foreign_directory(&arguments.data)?;
-    let part = Part::find(&arguments.data, primary)?;
+    let part = match &mut node {
+        Some(node) => Part::Node(node.join(&arguments.data, &engine, &names, &mut signals)?),
+        None => Part::find(&arguments.data, primary)?,
+    };
     crate::allocator::give_back_in_background().map_err(|e| format!("could not start a thread: {e}"))?;
     let started = Instant::now();
     let database = open(arguments, engine, &names, &door, &mut signals)?;
@@ -256,8 +275,12 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     );
     limit_values(&database);
     mote_server::free_elsewhere().map_err(|e| format!("could not start a thread: {e}"))?;
-    let follower = part.follow(&database, &arguments.data)?;
-    let result = serve_sessions(&database, &config, door, follower, &mut signals);
+    let result = match (part, node) {
+        (Part::Node(kept), Some(node)) => node.serve(&database, &config, door, kept, &mut signals),
+        (part, _) => part
+            .follow(&database, &arguments.data)
+            .and_then(|follower| serve_sessions(&database, &config, door, follower, &mut signals)),
+    };
     database.close();
     drop(database);
     result?;
@@ -287,24 +310,29 @@ fn serve_sessions(
 enum Part {
     Primary,
     Follower(Primary, Option<KeptLog>),
+    /// Of a cluster.
+    Node(Option<KeptLog>),
 }
 
 impl Part {
     /// Copies the primary's database where there is none yet. A directory that follows is nobody else's.
     fn find(data: &Path, primary: Option<Primary>) -> Result<Part, String> {
         if let Some(primary) = primary {
-            let kept = primary.prepare(data)?;
+            let kept = primary.prepare(data, node::Part::Follows)?;
             return Ok(Part::Follower(primary, kept));
         }
         if data.join(MANIFEST_PATH).exists() {
             let disk = mote_common::env::real::disk(data);
-            let follows =
-                node::follows(&*disk, follow::system_id(data)?).map_err(|error| error.to_string())?;
-            if follows {
-                return Err(format!(
-                    "{} follows another server. Start it with --follow URL, or make it a primary with mote promote --data DIR",
-                    data.display()
-                ));
+            let part = node::part(&*disk, follow::system_id(data)?).map_err(|error| error.to_string())?;
+            match part {
+                node::Part::Alone => {}
+                node::Part::Follows => {
+                    return Err(format!(
+                        "{} follows another server. Start it with --follow URL, or make it a primary with mote promote --data DIR",
+                        data.display()
+                    ));
+                }
+                node::Part::Cluster => return Err(in_cluster(data)),
             }
         }
         Ok(Part::Primary)
@@ -319,7 +347,10 @@ impl Part {
         let failed = |error: std::io::Error| format!("could not begin to follow: {error}");
         let draw = mote_common::env::real::entropy_u64;
         let id = node::number(&*disk, system_id, draw).map_err(failed)?;
-        node::set_follows(&*disk, system_id, true).map_err(failed)?;
+        if node::part(&*disk, system_id).map_err(failed)? == node::Part::Cluster {
+            return Err(in_cluster(data));
+        }
+        node::set_part(&*disk, system_id, node::Part::Follows).map_err(failed)?;
         database.cluster().on_promote(Arc::new(|| {
             if let Err(error) = signal_hook::low_level::raise(PROMOTE) {
                 eprintln!("mote: could not begin to promote this server: {error}");
@@ -329,6 +360,13 @@ impl Part {
             .map(Some)
             .map_err(failed)
     }
+}
+
+fn in_cluster(data: &Path) -> String {
+    format!(
+        "{} belongs to a cluster. Start it with --cluster and --name",
+        data.display()
+    )
 }
 
 /// What was received is applied to its end, and a term begins; all rows are in memory already.
@@ -342,7 +380,8 @@ fn become_primary(database: &Arc<Database>, follower: Follower) -> Result<(), St
     };
     let engine = database.engine();
     let followed = follower.finish().map_err(|error| failed(&error))?;
-    node::set_follows(&*engine.disk(), engine.log().system_id(), false).map_err(|error| failed(&error))?;
+    node::set_part(&*engine.disk(), engine.log().system_id(), node::Part::Alone)
+        .map_err(|error| failed(&error))?;
     database.lead(followed, None).map_err(|error| failed(&error))?;
     eprintln!(
         "mote: leads term {} after {:.3} s",
@@ -414,25 +453,39 @@ fn listen_until_signal(
     if let Some(socket) = socket {
         eprintln!("mote: and on the Unix socket {}", socket.display());
     }
+    // Asked twice: it leads already.
+    if await_order(&server, signals, || database.is_following().then_some(())).is_some() {
+        let door = server.begin_anew().map_err(|e| e.to_string())?;
+        return Ok(Ended::Promoted(door));
+    }
+    server.stop();
+    Ok(Ended::Stopped)
+}
+
+/// Until somebody stops the server (`None`), or has it become something else: `order` says what, once it is called.
+pub fn await_order<T>(
+    server: &Server,
+    signals: &mut Signals,
+    mut order: impl FnMut() -> Option<T>,
+) -> Option<T> {
     for signal in signals.forever() {
         match signal {
             SIGHUP => {
                 eprintln!("mote: SIGHUP received, reading settings, certificates and rules again");
                 server.reload();
-                continue;
             }
-            // Asked twice: it leads already.
-            PROMOTE if !database.is_following() => continue,
             PROMOTE => {
-                let door = server.begin_anew().map_err(|e| e.to_string())?;
-                return Ok(Ended::Promoted(door));
+                if let Some(order) = order() {
+                    return Some(order);
+                }
             }
-            signal => eprintln!("mote: {} received, ending sessions", signal_name(signal)),
+            signal => {
+                eprintln!("mote: {} received, ending sessions", signal_name(signal));
+                break;
+            }
         }
-        break;
     }
-    server.stop();
-    Ok(Ended::Stopped)
+    None
 }
 
 /// Why a server has no more sessions.
@@ -500,7 +553,7 @@ fn resolve(listen: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("--listen {listen}: the name has no address"))
 }
 
-fn read_password(file: &Path) -> Result<String, String> {
+pub fn read_password(file: &Path) -> Result<String, String> {
     let text =
         std::fs::read_to_string(file).map_err(|e| format!("could not read {}: {e}", file.display()))?;
     let password = text.lines().next().unwrap_or_default();
@@ -538,7 +591,7 @@ fn engine_config(arguments: &ServeArguments) -> Result<EngineConfig, String> {
             ..defaults.checkpoint
         },
         prepared_max: arguments.max_prepared_transactions,
-        following: arguments.follow.is_some(),
+        following: arguments.follow.is_some() || arguments.cluster.cluster.is_some(),
         keep_log_from: Some(Slots::kept_from),
         archive: arguments
             .archive_dir

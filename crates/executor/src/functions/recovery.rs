@@ -86,5 +86,12 @@ fn promote(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) 
             "\"wait_seconds\" must not be negative or zero",
         ));
     }
+    if database.cluster().elects() {
+        return Err(SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "this server is a node of a cluster, which elects its primary",
+        )
+        .hint("Use mote cluster switchover."));
+    }
     Ok(Datum::Bool(database.cluster().promote()))
 }

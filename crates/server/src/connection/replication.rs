@@ -1,24 +1,26 @@
 //! The commands of a connection that replicates; the last one gives the socket away.
 
 use std::sync::Arc;
-use std::sync::mpsc::TryRecvError;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use corosensei::Yielder;
 use mote_catalog::cluster::SlotRequest;
 use mote_catalog::host::{Host, OutputColumn, WaitEnd, canceled, terminated};
 use mote_catalog::tag::CommandTag;
-use mote_common::error::Severity;
+use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
 
 use super::Connection;
+use crate::cluster::Seat;
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, protocol_violation};
 use crate::replication::command::{self, Command};
 use crate::replication::hub::Hub;
+use crate::replication::promise;
 use crate::suspension::Suspend;
 
-/// Between two looks for the hub's answer: about what a write to disk takes.
-const SLOT_LOOK_NS: u64 = 1_000_000;
+/// Between two looks for another thread's answer: about what a write to disk takes.
+const LOOK_NS: u64 = 1_000_000;
 
 impl Connection {
     /// A command of a connection that replicates.
@@ -71,6 +73,19 @@ impl Connection {
                 let (columns, row) = command::read_slot(slots.iter().find(|slot| slot.name == name));
                 self.send_row(&columns, &row, "READ_REPLICATION_SLOT")?;
             }
+            Command::Promise(ask) => {
+                let answer = self.seat()?.ask(ask);
+                let answer = self.await_answer(&answer, yielder)?;
+                let (columns, row) = promise::answered(&answer);
+                self.send_row(&columns, &row, "PROMISE")?;
+            }
+            Command::Switchover(name) => {
+                let begun = self.seat()?.switch_to(name);
+                self.await_answer(&begun, yielder)?
+                    .map_err(|refused| SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, refused))?;
+                self.wire
+                    .send(|out| backend::command_complete(out, CommandTag::Word("SWITCHOVER")))?;
+            }
             Command::Start => return self.hand_over(),
         }
         self.ready();
@@ -84,18 +99,32 @@ impl Connection {
         })
     }
 
-    /// The hub's thread writes slots to disk; its answer is looked for in short pauses.
+    fn seat(&self) -> SqlResult<Arc<Seat>> {
+        self.wire.shared.seat.clone().ok_or_else(|| {
+            SqlError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "this server is no node of a cluster",
+            )
+        })
+    }
+
+    /// The hub's thread writes slots to disk.
     fn ask_slot(&mut self, request: SlotRequest, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let database = self.wire.shared.database.clone();
         let answer = database.cluster().ask_slot(request)?;
+        self.await_answer(&answer, yielder)?.map(drop)
+    }
+
+    /// Another thread's answer, looked for in short pauses.
+    fn await_answer<T>(&mut self, answer: &Receiver<T>, yielder: &Yielder<(), Suspend>) -> SqlResult<T> {
         loop {
             match answer.try_recv() {
-                Ok(answer) => return answer.map(drop),
+                Ok(answer) => return Ok(answer),
                 Err(TryRecvError::Disconnected) => {
-                    return Err(SqlError::internal("slots are not served any more"));
+                    return Err(SqlError::internal("nobody answers that any more"));
                 }
                 Err(TryRecvError::Empty) => {
-                    let at = self.wire.shared.now_ns() + SLOT_LOOK_NS;
+                    let at = self.wire.shared.now_ns() + LOOK_NS;
                     match self.with_host(yielder, false, |_, host| host.sleep_until(at)) {
                         WaitEnd::Cancelled => return Err(canceled()),
                         WaitEnd::Terminated => return Err(terminated()),

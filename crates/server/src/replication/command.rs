@@ -9,7 +9,10 @@ use mote_catalog::host::OutputColumn;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_replication::history::History;
+use mote_replication::message::Ask;
 use mote_types::{ColumnType, oid};
+
+use super::promise::ask_of;
 
 /// A command of the replication protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +28,10 @@ pub enum Command {
     },
     DropSlot(String),
     ReadSlot(String),
+    /// Another node of the cluster asks for this one's word.
+    Promise(Ask),
+    /// The node of this name shall lead the cluster.
+    Switchover(String),
     /// SHOW is the only command of SQL.
     Show,
 }
@@ -41,6 +48,14 @@ pub fn parse(text: &str) -> SqlResult<Command> {
             _ => Err(syntax_error(text)),
         },
         "START_REPLICATION" => start(words),
+        "PROMISE" => match ask_of(words) {
+            Some(ask) => Ok(Command::Promise(ask)),
+            None => Err(syntax_error(text)),
+        },
+        "SWITCHOVER" => match (words.next(), words.next()) {
+            (Some(name), None) => Ok(Command::Switchover(name.into())),
+            _ => Err(syntax_error(text)),
+        },
         "SHOW" => Ok(Command::Show),
         "BASE_BACKUP" => {
             Err(SqlError::unsupported("BASE_BACKUP").hint("Use mote backup, or mote serve --follow."))
@@ -222,6 +237,8 @@ mod tests {
             ("CREATE_REPLICATION_SLOT a PHYSICAL TWO_PHASE", "42601"),
             ("DROP_REPLICATION_SLOT a WAIT", "0A000"),
             ("DROP_REPLICATION_SLOT", "42601"),
+            ("PROMISE 7 9", "42601"),
+            ("SWITCHOVER", "42601"),
             ("READ_REPLICATION_SLOT", "42601"),
             ("select 1", "0A000"),
             ("", "0A000"),

@@ -2,6 +2,11 @@
 //!
 //! The first one acknowledges what it has synced and never waits for the second, but where the log is cut: then files
 //! change under the reader. The second applies what is both durable here and stable as the primary has told.
+//!
+//! A lone follower asks one primary again and again. In a cluster whoever has the [`Helm`] says whom to ask, once for each
+//! time, and gives the node's word.
+
+mod helm;
 
 use std::io;
 use std::net::TcpStream;
@@ -30,23 +35,46 @@ use mote_replication::wire::Wire;
 use mote_replication::{NodeId, node};
 use parking_lot::{Condvar, Mutex};
 
+use helm::Steering;
+pub use helm::{Helm, Standing};
+
 const WAKE: Token = Token(usize::MAX);
 /// A primary that says nothing for so long is connected to anew.
-const SILENCE_NS: u64 = 10_000_000_000;
+pub const SILENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);
 /// Log that is replayed before a cut gets its turn.
 const REPLAY_BYTES: u64 = 4 << 20;
 
-/// Connects to the primary and asks for its log; the stream carries messages from there on. May wait.
-pub type Connect = Box<dyn Fn() -> Result<TcpStream, String> + Send>;
+/// Connects to a primary and asks for its log; the stream carries messages from there on. May wait.
+pub type Connect = Box<dyn Fn(&Place) -> Result<TcpStream, String> + Send>;
+
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub host: String,
+    pub port: u16,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
 
 pub struct FollowConfig {
     /// Of this node; no two followers of a primary have the same.
     pub name: String,
-    pub host: String,
-    pub port: u16,
+    /// `None`: whoever the [`Helm`] names.
+    pub primary: Option<Place>,
     pub connect: Connect,
+    /// A primary that says nothing for so long is given up.
+    pub silence: Duration,
+    /// The lowest term that this node still takes anything of.
+    pub promised: u32,
     /// Keeps the log at the primary that the copy needs; let go of when the first stream has begun, whose slot does that.
     pub until_begun: Option<Box<dyn Send>>,
 }
@@ -58,6 +86,9 @@ struct Shared {
     /// `None` when the node follows no more.
     replay: Mutex<Option<Replay>>,
     terms: Mutex<Vec<TermMark>>,
+    /// `None` when it is left behind.
+    taken: Mutex<Option<Taken>>,
+    steering: Steering,
     /// What the primary has told of, and what is durable here.
     stable: AtomicU64,
     flushed: AtomicU64,
@@ -79,6 +110,14 @@ struct Received {
     terms: Vec<TermMark>,
 }
 
+/// The log as it is taken.
+struct Taken {
+    log: FollowedLog,
+    history: History,
+    /// The files are no longer those that `log` was opened on.
+    cutting: bool,
+}
+
 impl Follower {
     pub fn start(database: &Arc<Database>, config: FollowConfig) -> io::Result<Follower> {
         let engine = database.engine().clone();
@@ -90,29 +129,33 @@ impl Follower {
         let history = merged(node::terms(&*disk, system_id)?, &scan.terms);
         let poll = Poll::new()?;
         let stable = scan.durable.max(engine.log().stable());
+        let log = FollowedLog {
+            intake: open_intake(&engine, &scan, Vec::new())?,
+            engine: engine.clone(),
+        };
+        let flushed = log.flushed();
+        let taken = Taken {
+            log,
+            history: history.clone(),
+            cutting: false,
+        };
         let shared = Arc::new(Shared {
             database: database.clone(),
             replay: Mutex::new(Some(replay)),
             terms: Mutex::new(history.marks().to_vec()),
+            taken: Mutex::new(Some(taken)),
+            steering: Steering::new(config.promised),
             stable: AtomicU64::new(stable.0),
-            flushed: AtomicU64::new(0),
+            flushed: AtomicU64::new(flushed.0),
             quit: AtomicBool::new(false),
             bell: (Mutex::new(false), Condvar::new()),
             waker: mio::Waker::new(poll.registry(), WAKE)?,
             engine,
         });
-        let log = FollowedLog {
-            intake: open_intake(&shared.engine, &scan, Vec::new())?,
-            engine: shared.engine.clone(),
-        };
-        shared.flushed.store(log.flushed().0, Ordering::Relaxed);
         let mut receiving = Receiving {
             shared: shared.clone(),
             config,
             id,
-            history,
-            log,
-            cutting: false,
             poll,
             told: String::new(),
         };
@@ -129,6 +172,11 @@ impl Follower {
 }
 
 impl Follower {
+    /// For who says whom to follow.
+    pub fn helm(&self) -> Helm {
+        Helm::new(self.shared.clone())
+    }
+
     /// Ends the stream and both threads: for a node that comes to lead.
     pub fn finish(mut self) -> Result<Followed, String> {
         let received = self.join()?;
@@ -259,15 +307,21 @@ impl FollowerLog for FollowedLog {
     }
 }
 
+impl Taken {
+    /// Terms that have begun in what was taken. Answers whether there were any.
+    fn take_terms(&mut self) -> bool {
+        let begun = self.log.intake.take_terms();
+        let any = !begun.is_empty();
+        begun.into_iter().for_each(|mark| self.history.begin(mark));
+        any
+    }
+}
+
 /// The thread that takes the log.
 struct Receiving {
     shared: Arc<Shared>,
     config: FollowConfig,
     id: NodeId,
-    history: History,
-    log: FollowedLog,
-    /// The files are no longer those that `log` was opened on.
-    cutting: bool,
     poll: Poll,
     /// Said last, so that the same is not said again.
     told: String,
@@ -276,94 +330,94 @@ struct Receiving {
 impl Receiving {
     fn run(&mut self) -> Result<Received, String> {
         while !self.shared.ends() {
-            let ended = match (self.config.connect)() {
-                Ok(stream) => self.follow(stream),
+            let Some(place) = self
+                .config
+                .primary
+                .clone()
+                .or_else(|| self.shared.steering.next())
+            else {
+                self.pause();
+                continue;
+            };
+            let ended = match (self.config.connect)(&place) {
+                Ok(stream) => self.follow(stream, &place),
                 Err(error) => error,
             };
             self.shared.database.cluster().set_primary(None);
+            self.shared.steering.ended();
             if self.shared.ends() {
                 break;
             }
-            self.tell(ended);
-            let mut events = Events::with_capacity(4);
-            // Woken early by whoever ends it; another wake-up only tries again sooner.
-            let _ = self.poll.poll(&mut events, Some(RETRY));
+            self.tell(&place, ended);
+            if self.config.primary.is_some() {
+                self.pause();
+            }
         }
         self.leave()
     }
 
+    /// Woken early by whoever ends it, or steers; another wake-up only tries again sooner.
+    fn pause(&mut self) {
+        let mut events = Events::with_capacity(4);
+        let _ = self.poll.poll(&mut events, Some(RETRY));
+    }
+
     /// What a stream brought that broke before it was synced, too.
     fn leave(&mut self) -> Result<Received, String> {
-        if self.cutting {
+        let taken = self.shared.taken.lock().take();
+        let mut taken = taken.ok_or("the log was left behind before")?;
+        if taken.cutting {
             return Err("the log was not cut to its end".into());
         }
-        self.log.sync().map_err(|error| error.to_string())?;
-        for mark in self.log.intake.take_terms() {
-            self.history.begin(mark);
-        }
-        self.note_terms()?;
+        taken.log.sync().map_err(|error| error.to_string())?;
+        taken.take_terms();
+        self.shared.note_terms(&taken.history)?;
         Ok(Received {
-            end: self.log.flushed(),
-            terms: self.history.marks().to_vec(),
+            end: taken.log.flushed(),
+            terms: taken.history.marks().to_vec(),
         })
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, place: &Place, what: String) {
         if self.told != what {
-            let (host, port) = (&self.config.host, self.config.port);
-            eprintln!("mote: does not follow {host}:{port} at the moment: {what}; tries again");
+            eprintln!("mote: does not follow {place} at the moment: {what}; tries again");
             self.told = what;
         }
     }
 
     /// One stream, from hello to its end; answers why it ended.
-    fn follow(&mut self, stream: TcpStream) -> String {
-        let engine = self.shared.engine.clone();
-        let clock = engine.env().clock.clone();
+    fn follow(&mut self, stream: TcpStream, place: &Place) -> String {
+        let clock = self.shared.engine.env().clock.clone();
+        let silence_ns = self.config.silence.as_nanos() as u64;
         let descriptor = stream.as_raw_fd();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let watched = self
             .poll
             .registry()
             .register(&mut SourceFd(&descriptor), Token(0), interest);
-        let hello = self.hello();
-        let promised = hello.promised;
-        let receiver = watched
-            .and_then(|()| adopt(stream, &clock))
-            .and_then(|stream| Receiver::new(Wire::new(stream), hello));
-        let mut receiver = match receiver {
-            Ok(receiver) => receiver,
+        let asked = watched.and_then(|()| adopt(stream, &clock)).and_then(|stream| {
+            let (hello, word) = self.hello()?;
+            Ok((Receiver::new(Wire::new(stream), hello)?, word))
+        });
+        let (mut receiver, word) = match asked {
+            Ok(asked) => asked,
             Err(error) => return error.to_string(),
         };
         let mut heard_ns = clock.monotonic_ns();
         let mut events = Events::with_capacity(16);
         while !self.shared.ends() {
-            match receiver.step(promised, &mut self.log) {
-                Outcome::Nothing if clock.monotonic_ns() > heard_ns + SILENCE_NS => {
-                    return "nothing was heard of it for 10 s".into();
+            match self.step(&mut receiver, word, place) {
+                Ok(Stepped::Nothing) if clock.monotonic_ns() > heard_ns + silence_ns => {
+                    return format!("nothing was heard of it for {:?}", self.config.silence);
                 }
-                Outcome::Nothing => {}
-                Outcome::Heard => heard_ns = clock.monotonic_ns(),
-                Outcome::Begin(start) => {
-                    if let Err(error) = self.begin(&start) {
-                        return error;
-                    }
-                    receiver.begin();
-                    // Log may have come with the answer.
-                    continue;
-                }
-                Outcome::Refused(refusal) => return refusal.text,
-                Outcome::Lost(why) => return why,
-                Outcome::Disk(error) => {
-                    eprintln!("mote: the log could not be written: {error}");
-                    eprintln!("mote: stopping, because the state of the disk is unknown; start again");
-                    std::process::abort();
-                }
+                Ok(Stepped::Nothing) => {}
+                Ok(Stepped::Heard) => heard_ns = clock.monotonic_ns(),
+                // Log may have come with the answer.
+                Ok(Stepped::Begun) => continue,
+                Err(ended) => return ended,
             }
-            if let Err(error) = self.publish(receiver.stable()) {
-                return error;
-            }
-            match self.poll.poll(&mut events, Some(LOOK)) {
+            let wait = LOOK.min(self.config.silence / 4);
+            match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return error.to_string(),
                 _ => {}
             }
@@ -371,29 +425,65 @@ impl Receiving {
         "the server stops".into()
     }
 
-    fn hello(&self) -> Hello {
-        Hello {
+    /// Takes what has arrived, and reports. Whoever gives the node's word meanwhile does so before or after all of it.
+    fn step(&mut self, receiver: &mut Receiver, word: u64, place: &Place) -> Result<Stepped, String> {
+        let shared = self.shared.clone();
+        let mut taken = shared.taken.lock();
+        let taken = taken.as_mut().ok_or("the log was left behind")?;
+        if !shared.steering.goes_on(word) {
+            return Err("this node gave its word to another, or looks for another".into());
+        }
+        let stepped = match receiver.step(shared.steering.promised(), &mut taken.log) {
+            Outcome::Nothing => Stepped::Nothing,
+            Outcome::Heard => {
+                shared.steering.heard(shared.engine.env().clock.monotonic_ns());
+                Stepped::Heard
+            }
+            Outcome::Begin(start) => {
+                self.begin(taken, &start, place)?;
+                receiver.begin();
+                shared.steering.streams(start.term);
+                return Ok(Stepped::Begun);
+            }
+            Outcome::Refused(refusal) => return Err(refusal.text),
+            Outcome::Lost(why) => return Err(why),
+            Outcome::Disk(error) => {
+                eprintln!("mote: the log could not be written: {error}");
+                eprintln!("mote: stopping, because the state of the disk is unknown; start again");
+                std::process::abort();
+            }
+        };
+        shared.publish(taken, receiver.stable())?;
+        Ok(stepped)
+    }
+
+    /// What it says first, and whose word it is.
+    fn hello(&self) -> io::Result<(Hello, u64)> {
+        let taken = self.shared.taken.lock();
+        let taken = taken.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let hello = Hello {
             version: PROTOCOL_VERSION,
             system_id: self.shared.engine.log().system_id(),
             id: self.id,
             name: self.config.name.clone(),
             // A log of a lower term would be one of the past.
-            promised: self.history.last_term(),
-            end: self.log.received(),
+            promised: taken.history.last_term().max(self.shared.steering.promised()),
+            end: taken.log.received(),
             stable: Lsn(self.shared.stable.load(Ordering::Relaxed)),
-            marks: self.history.newest(MARKS_MAX).to_vec(),
-        }
+            marks: taken.history.newest(MARKS_MAX).to_vec(),
+        };
+        Ok((hello, self.shared.steering.word()))
     }
 
     /// The log goes on at the cut.
-    fn begin(&mut self, start: &Start) -> Result<(), String> {
+    fn begin(&mut self, taken: &mut Taken, start: &Start, place: &Place) -> Result<(), String> {
         let engine = &self.shared.engine;
         let (disk, log) = (engine.disk(), engine.log());
         let failed = |error: io::Error| error.to_string();
         // Nobody reads files while they change. What is applied lies below the cut.
         let mut replay = self.shared.replay.lock();
-        self.cutting = true;
-        if start.cut < self.log.received() {
+        taken.cutting = true;
+        if start.cut < taken.log.received() {
             eprintln!(
                 "mote: the log is cut at {}: the primary lost what lay behind, or another one took over there",
                 start.cut
@@ -403,62 +493,67 @@ impl Receiving {
         }
         let from = engine.checkpoint_report().log_start;
         let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())?;
-        self.log.intake = open_intake(engine, &scan, start.marks.clone()).map_err(failed)?;
-        self.cutting = false;
+        taken.log.intake = open_intake(engine, &scan, start.marks.clone()).map_err(failed)?;
+        taken.cutting = false;
         if let Some(replay) = &mut *replay {
             replay.files_changed();
         }
         drop(replay);
-        if self.log.received() != start.cut {
+        if taken.log.received() != start.cut {
             return Err(format!(
                 "this log ends at {} and not at {}, where the primary goes on; clone this node anew",
-                self.log.received(),
+                taken.log.received(),
                 start.cut
             ));
         }
-        self.history.cut(start.cut);
-        self.note_terms()?;
+        taken.history.cut(start.cut);
+        self.shared.note_terms(&taken.history)?;
         self.config.until_begun = None;
         self.told.clear();
         eprintln!(
-            "mote: follows {}:{} in term {} from {} on",
-            self.config.host, self.config.port, start.term, start.cut
+            "mote: follows {place} in term {} from {} on",
+            start.term, start.cut
         );
         self.shared.database.cluster().set_primary(Some(PrimaryFacts {
-            host: self.config.host.clone(),
-            port: self.config.port,
+            host: place.host.clone(),
+            port: place.port,
             name: self.config.name.clone(),
             began: start.cut,
             term: start.term,
         }));
         Ok(())
     }
+}
 
-    fn note_terms(&self) -> Result<(), String> {
-        *self.shared.terms.lock() = self.history.marks().to_vec();
-        let engine = &self.shared.engine;
-        node::note_terms(&*engine.disk(), engine.log().system_id(), &self.history).map_err(|e| e.to_string())
+/// What came of a step of the stream.
+enum Stepped {
+    Nothing,
+    Heard,
+    Begun,
+}
+
+impl Shared {
+    fn note_terms(&self, history: &History) -> Result<(), String> {
+        *self.terms.lock() = history.marks().to_vec();
+        let engine = &self.engine;
+        node::note_terms(&*engine.disk(), engine.log().system_id(), history).map_err(|e| e.to_string())
     }
 
     /// Tells the other thread, and sessions, how far the log is.
-    fn publish(&mut self, stable: Lsn) -> Result<(), String> {
-        let begun = self.log.intake.take_terms();
-        if !begun.is_empty() {
-            begun.into_iter().for_each(|mark| self.history.begin(mark));
-            self.note_terms()?;
+    fn publish(&self, taken: &mut Taken, stable: Lsn) -> Result<(), String> {
+        if taken.take_terms() {
+            self.note_terms(&taken.history)?;
         }
-        let (received, flushed) = (self.log.received(), self.log.flushed());
+        let (received, flushed) = (taken.log.received(), taken.log.flushed());
         // Release pairs with the Acquire in `until`.
-        self.shared.flushed.store(flushed.0, Ordering::Release);
-        self.shared.stable.fetch_max(stable.0, Ordering::Release);
-        let now_us = self.shared.engine.env().clock.wall_us();
-        self.shared
-            .database
-            .cluster()
-            .note_received(received, flushed, now_us);
-        self.shared.ring();
-        let released = self.shared.engine.log().released();
-        self.log
+        self.flushed.store(flushed.0, Ordering::Release);
+        self.stable.fetch_max(stable.0, Ordering::Release);
+        let now_us = self.engine.env().clock.wall_us();
+        self.database.cluster().note_received(received, flushed, now_us);
+        self.ring();
+        let released = self.engine.log().released();
+        taken
+            .log
             .intake
             .release_below(released)
             .map(|_| ())

@@ -23,6 +23,7 @@ use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
 use mote_log::range::LogRanges;
 use mote_log::{Agreed, LogHold, LogTap};
 use mote_replication::history::History;
+use mote_replication::member::lease_end_ns;
 use mote_replication::message::{Hello, Message};
 use mote_replication::names::SyncNames;
 use mote_replication::node;
@@ -33,6 +34,7 @@ use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
 
 use super::slot_requests::carry_out;
+use crate::lease::Lease;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// A follower that says nothing for so long is given up.
@@ -42,6 +44,27 @@ const HELLO_NS: u64 = 10_000_000_000;
 const WAKE: Token = Token(usize::MAX);
 /// What sessions see of the streams is at most so old.
 const FACTS_NS: u64 = 10_000_000;
+
+/// Whose reports commits wait for, and what these allow.
+pub enum Counting {
+    /// Those of `synchronous_standby_names`.
+    Names(Option<SyncNames>),
+    /// As a cluster's record says; the voters' answers are this node's lease.
+    Record {
+        rules: Vec<Rule>,
+        lease: Arc<Lease>,
+        patience_ns: u64,
+    },
+}
+
+impl Counting {
+    fn silence(&self) -> Duration {
+        match self {
+            Counting::Names(_) => SILENCE,
+            Counting::Record { patience_ns, .. } => 2 * Duration::from_nanos(*patience_ns),
+        }
+    }
+}
 
 /// A primary's followers.
 pub struct Hub {
@@ -53,7 +76,11 @@ pub struct Hub {
     slot_requests: Mutex<Vec<(SlotRequest, SyncSender<SlotAnswer>)>>,
     ended_sessions: Mutex<Vec<u32>>,
     /// Whom commits wait for; taken over by the next step.
-    rule: Mutex<Option<Option<SyncNames>>>,
+    rules: Mutex<Option<Vec<Rule>>>,
+    /// The log counts by the rules that were set last.
+    in_force: AtomicBool,
+    /// In a cluster, with the time for which a voter's answer is good.
+    lease: Option<(Arc<Lease>, u64)>,
     /// With none, a flush wakes nobody.
     streams: AtomicUsize,
     quit: AtomicBool,
@@ -69,13 +96,10 @@ pub struct HubThread {
 }
 
 impl HubThread {
-    /// Begins to serve followers. `kept_bytes_max`: log that is kept for one which is away; `synchronous`: whom commits wait
-    /// for from now on. What was recovered counts, as in PostgreSQL, whoever has it.
-    pub fn start(
-        database: &Arc<Database>,
-        kept_bytes_max: u64,
-        synchronous: Option<SyncNames>,
-    ) -> io::Result<HubThread> {
+    /// Begins to serve followers. `kept_bytes_max`: log that is kept for one which is away; `counting`: whom commits wait
+    /// for from now on. What was recovered counts, as in PostgreSQL, whoever has it; in a cluster when enough voters have the
+    /// term's first frame.
+    pub fn start(database: &Arc<Database>, kept_bytes_max: u64, counting: Counting) -> io::Result<HubThread> {
         let engine = database.engine().clone();
         let (log, disk) = (engine.log().clone(), engine.disk());
         let system_id = log.system_id();
@@ -86,7 +110,7 @@ impl HubThread {
             system_id,
             id,
             heartbeat_ns: HEARTBEAT.as_nanos() as u64,
-            silence_ns: SILENCE.as_nanos() as u64,
+            silence_ns: counting.silence().as_nanos() as u64,
             piece_bytes: PIECE_BYTES_MAX,
         };
         let slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
@@ -98,6 +122,14 @@ impl HubThread {
         let log_start = engine.checkpoint_report().log_start.min(held);
         let primary = Primary::new(config, history.clone(), log_start, flushed, quorum, slots);
         let poll = Poll::new()?;
+        let (rules, lease) = match counting {
+            Counting::Names(names) => (rules_of(names), None),
+            Counting::Record {
+                rules,
+                lease,
+                patience_ns,
+            } => (rules, Some((lease, patience_ns))),
+        };
         let hub = Arc::new(Hub {
             primary: Mutex::new(primary),
             history,
@@ -105,15 +137,16 @@ impl HubThread {
             facts: Mutex::default(),
             slot_requests: Mutex::default(),
             ended_sessions: Mutex::default(),
-            rule: Mutex::new(None),
+            rules: Mutex::new(Some(rules)),
+            in_force: AtomicBool::new(true),
+            lease,
             streams: AtomicUsize::new(0),
             quit: AtomicBool::new(false),
             waker: mio::Waker::new(poll.registry(), WAKE)?,
             clock: engine.env().clock.clone(),
         });
         database.cluster().set_followers(hub.clone());
-        hub.wait_for(synchronous);
-        hub.take_rule(&mut hub.primary.lock());
+        hub.take_rules(&mut hub.primary.lock());
         log.set_agreed(agreed(&hub.primary.lock()));
         log.set_tap(Some(hub.clone()));
         engine.on_horizon(hub.clone());
@@ -128,6 +161,7 @@ impl HubThread {
             pending: Vec::new(),
             told_ns: 0,
             agreed: None,
+            ruled: false,
         };
         let thread = std::thread::Builder::new()
             .name("mote-replication".into())
@@ -169,15 +203,63 @@ impl Hub {
         &self.history
     }
 
-    /// Whom commits wait for; `None`: nobody.
+    /// Whom commits wait for; `None`: nobody. A cluster's record says it elsewhere.
     pub fn wait_for(&self, synchronous: Option<SyncNames>) {
-        *self.rule.lock() = Some(synchronous);
+        if self.lease.is_none() {
+            self.count_by(rules_of(synchronous));
+        }
+    }
+
+    /// Commits, and the lease, need what all of these ask for, soon: when [`counts`](Hub::counts) says so.
+    pub fn count_by(&self, rules: Vec<Rule>) {
+        let mut next = self.rules.lock();
+        // Release pairs with the Acquire in `counts`; set again under the same lock when the rules are in force.
+        self.in_force.store(false, Ordering::Release);
+        *next = Some(rules);
+        drop(next);
         self.rouse();
     }
 
-    fn take_rule(&self, primary: &mut Primary) {
-        if let Some(rule) = self.rule.lock().take() {
-            primary.set_rules(rule.map(Rule::Names).into_iter().collect());
+    /// The rules that were given last are in force.
+    pub fn counts(&self) -> bool {
+        self.in_force.load(Ordering::Acquire)
+    }
+
+    /// Shows the streams and what they have. Between two steps of the hub's thread, and not for long: the flusher sends
+    /// nothing meanwhile.
+    pub fn look<R>(&self, look: impl FnOnce(&Primary) -> R) -> R {
+        look(&self.primary.lock())
+    }
+
+    fn take_rules(&self, primary: &mut Primary) -> bool {
+        let rules = self.rules.lock().take();
+        let any = rules.is_some();
+        if let Some(rules) = rules {
+            primary.set_rules(rules);
+        }
+        any
+    }
+
+    fn now_in_force(&self) {
+        let next = self.rules.lock();
+        if next.is_none() {
+            self.in_force.store(true, Ordering::Release); // pairs with the Acquire in `counts`
+        }
+    }
+
+    /// Who waits for nobody has no voter that could promise itself to another; but from when on it has one, the lease that it
+    /// had before must end as soon as any other.
+    fn renew_lease(&self, primary: &Primary, now_ns: u64) {
+        let Some((lease, patience_ns)) = &self.lease else {
+            return;
+        };
+        let alone = || now_ns + patience_ns / 10 * 9;
+        let end_ns = match primary.waits() {
+            true => lease_end_ns(primary, *patience_ns),
+            false => Some(alone()),
+        };
+        if let Some(end_ns) = end_ns {
+            lease.extend_to(end_ns);
         }
     }
 
@@ -244,6 +326,8 @@ struct Run {
     told_ns: u64,
     /// What the log was told last.
     agreed: Option<Agreed>,
+    /// Other rules were taken over, and the log does not count by them yet.
+    ruled: bool,
 }
 
 impl Run {
@@ -305,7 +389,7 @@ impl Run {
         for (wire, hello) in hellos {
             primary.accept(wire, &hello, now_ns)?;
         }
-        self.hub.take_rule(&mut primary);
+        self.ruled |= self.hub.take_rules(&mut primary);
         // A session asks, then ends: of whoever is taken here, every request is among those that are taken next.
         let ended = std::mem::take(&mut *self.hub.ended_sessions.lock());
         let requests = std::mem::take(&mut *self.hub.slot_requests.lock());
@@ -317,6 +401,7 @@ impl Run {
             .iter()
             .for_each(|session| primary.slots_mut().end_session(*session));
         primary.step(now_ns, wall_us, &mut self.ranges)?;
+        self.hub.renew_lease(&primary, now_ns);
         let agreed = agreed(&primary);
         self.held = primary.keep_from()?;
         self.hold.move_to(self.held);
@@ -337,8 +422,17 @@ impl Run {
             self.agreed = agreed;
             self.engine.log().set_agreed(agreed);
         }
+        if std::mem::take(&mut self.ruled) {
+            // What counted by the rules before lies below.
+            self.hub.primary.lock().flushed(self.engine.log().flushed());
+            self.hub.now_in_force();
+        }
         Ok(())
     }
+}
+
+fn rules_of(names: Option<SyncNames>) -> Vec<Rule> {
+    names.map(Rule::Names).into_iter().collect()
 }
 
 fn hear_hello(wire: &mut Wire) -> io::Result<Option<Hello>> {

@@ -2,6 +2,7 @@
 //!
 //! Read in this order:
 //!  1. `command`: what a client may ask for that connects with `replication=true`.
+//!     `promise`: what the nodes of a cluster ask each other.
 //!  2. `hub`: the primary's side. One thread has all streams, whatever their number.
 //!  3. `synchronous`: whom commits wait for.
 //!  4. `follower`: the other side. One thread takes the log, one replays it.
@@ -12,5 +13,6 @@
 pub mod command;
 pub mod follower;
 pub mod hub;
+pub mod promise;
 mod slot_requests;
 pub mod synchronous;

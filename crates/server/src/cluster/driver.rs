@@ -1,0 +1,426 @@
+//! The thread that drives a node's part in its cluster: `Member` decides, this carries out.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mote_catalog::database::Database;
+use mote_common::prng::Prng;
+use mote_engine::Engine;
+use mote_replication::coordinator::NoAnswer;
+use mote_replication::member::{Act, Member};
+use mote_replication::message::{Answer, Ask};
+use mote_replication::record::Record;
+use mote_replication::roster::{Entry, Roster};
+use mote_replication::vote::Voter;
+use mote_replication::{NodeId, node};
+
+use super::peers::Peers;
+use super::seat::{HandOver, News, Order, Seat};
+use super::store::{Request, Store};
+use super::{Place, Settings};
+use crate::lease::{Lease, PATIENCE};
+use crate::replication::follower::{Helm, Standing};
+use crate::replication::hub::Hub;
+
+/// Between two looks at what tells no news: streams that end, times that pass.
+const TICK: Duration = Duration::from_millis(20);
+/// Acts in one turn; the next turn goes on.
+const ACTS_MAX: usize = 8;
+
+/// Ends with the value.
+pub struct ClusterThread {
+    seat: Arc<Seat>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A node's word as its disk has it, and where its news go: made before the follower's threads, which must know the word.
+pub struct Prepared {
+    voter: Voter,
+    seat: Arc<Seat>,
+    news: Receiver<News>,
+    sender: Sender<News>,
+}
+
+impl Prepared {
+    pub fn promised(&self) -> u32 {
+        self.voter.promised()
+    }
+
+    pub fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+}
+
+impl ClusterThread {
+    /// `call` tells whoever runs the server that the seat has an order for him.
+    pub fn prepare(database: &Database, call: Box<dyn Fn() + Send + Sync>) -> io::Result<Prepared> {
+        let engine = database.engine();
+        let (sender, news) = channel();
+        let lease = Arc::new(Lease::with_patience(PATIENCE));
+        let now_ns = engine.env().clock.monotonic_ns();
+        let system_id = engine.log().system_id();
+        Ok(Prepared {
+            voter: Voter::open(&*engine.disk(), system_id, now_ns, PATIENCE.as_nanos() as u64)?,
+            seat: Arc::new(Seat::new(lease, PATIENCE, sender.clone(), call)),
+            news,
+            sender,
+        })
+    }
+
+    /// For a node that follows, as every node does when it starts.
+    pub fn start(
+        database: &Arc<Database>,
+        settings: Settings,
+        prepared: Prepared,
+        helm: Helm,
+    ) -> io::Result<ClusterThread> {
+        let engine = database.engine().clone();
+        let Prepared {
+            voter,
+            seat,
+            news,
+            sender,
+        } = prepared;
+        let draw = mote_common::env::real::entropy_u64;
+        let id = node::number(&*engine.disk(), engine.log().system_id(), draw)?;
+        let entry = Entry {
+            id,
+            host: settings.place.host.clone(),
+            port: settings.place.port,
+        };
+        let mut driver = Driver {
+            id,
+            store: Store::start(settings.etcd, settings.name, entry, sender.clone())?,
+            peers: Peers::new(settings.reach, sender),
+            member: Member::new(id, voter, PATIENCE.as_nanos() as u64, Prng::new(draw())),
+            seat: seat.clone(),
+            engine,
+            news,
+            part: Part::Following(helm),
+            roster: Roster::default(),
+            heard_ns: 0,
+            standing: Standing::default(),
+            told: String::new(),
+            quit: false,
+        };
+        let thread = std::thread::Builder::new()
+            .name("mote-cluster".into())
+            .spawn(move || driver.run())?;
+        Ok(ClusterThread {
+            seat,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for ClusterThread {
+    fn drop(&mut self) {
+        self.seat.tell(News::Stop);
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            eprintln!("mote: the thread that drives the cluster ended in a panic");
+        }
+    }
+}
+
+/// What the node is, as far as orders are carried out.
+enum Part {
+    Following(Helm),
+    /// It was ordered to lead.
+    Rising,
+    Leading(Arc<Hub>),
+    /// It was ordered to let another one lead.
+    HandingOver,
+    /// It leads no more, and starts anew.
+    Deposed,
+}
+
+struct Driver {
+    id: NodeId,
+    member: Member,
+    part: Part,
+    seat: Arc<Seat>,
+    engine: Arc<Engine>,
+    store: Store,
+    peers: Peers,
+    news: Receiver<News>,
+    roster: Roster,
+    /// When the primary was heard, as the voter knows it.
+    heard_ns: u64,
+    /// Where the log ended when it was looked at last.
+    standing: Standing,
+    /// Said last, so that the same is not said again.
+    told: String,
+    quit: bool,
+}
+
+impl Driver {
+    fn run(&mut self) {
+        while !self.quit {
+            match self.news.recv_timeout(TICK) {
+                Ok(news) => {
+                    self.hear(news);
+                    while let Ok(news) = self.news.try_recv() {
+                        self.hear(news);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            for _ in 0..ACTS_MAX {
+                let Some(act) = self.step() else {
+                    break;
+                };
+                self.carry_out(act);
+            }
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.engine.env().clock.monotonic_ns()
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Recorded(answer) => {
+                let answer = answer.and_then(|record| self.own(record));
+                self.member.recorded(answer);
+            }
+            News::Roster(roster) => {
+                self.roster = roster;
+                self.choose_voters();
+            }
+            News::Swapped(next, answer) => {
+                let now_ns = self.now_ns();
+                self.member.swapped(&next, answer, now_ns);
+            }
+            News::Answered(ask, answer) => self.member.answered(&ask, answer),
+            News::Asked(ask, session) => {
+                if let Some(answer) = self.answer(&ask) {
+                    // Who asked may be gone.
+                    let _ = session.send(answer);
+                }
+            }
+            News::Wanted(name, session) => {
+                let _ = session.send(self.hand_over(&name));
+            }
+            News::Leads(hub) => {
+                if matches!(self.part, Part::Rising | Part::HandingOver) {
+                    self.part = Part::Leading(hub);
+                }
+            }
+            News::Stop => self.quit = true,
+        }
+    }
+
+    /// A record of another database is no answer.
+    fn own(&mut self, record: Option<Record>) -> Result<Option<Record>, NoAnswer> {
+        let own = self.engine.log().system_id();
+        match &record {
+            Some(other) if other.system_id != own => {
+                let trouble = format!(
+                    "the cluster is of system {:016x}, this directory of {own:016x}: it has no place there",
+                    other.system_id
+                );
+                self.tell(&trouble);
+                Err(NoAnswer(trouble))
+            }
+            _ => Ok(record),
+        }
+    }
+
+    fn tell(&mut self, what: &str) {
+        if self.told != what {
+            eprintln!("mote: {what}");
+            self.told = what.into();
+        }
+    }
+
+    fn step(&mut self) -> Option<Act> {
+        let now_ns = self.now_ns();
+        match &self.part {
+            Part::Following(helm) => {
+                let heard_ns = helm.heard_ns();
+                if heard_ns > self.heard_ns {
+                    self.heard_ns = heard_ns;
+                    self.member.voter_mut().heard(heard_ns);
+                }
+                self.member.step(now_ns, helm.stream())
+            }
+            Part::Leading(hub) if hub.counts() => hub.look(|primary| self.member.lead(now_ns, primary)),
+            Part::Leading(_) | Part::Rising | Part::HandingOver | Part::Deposed => None,
+        }
+    }
+
+    fn carry_out(&mut self, act: Act) {
+        match act {
+            Act::Read => self.store.ask(Request::Look { roster: false }),
+            Act::Swap { expected, next } => self.store.ask(Request::Swap { expected, next }),
+            Act::Ask(ask) => self.ask(ask),
+            Act::Follow(leader) => self.follow(leader),
+            Act::Lead(record) => {
+                eprintln!("mote: is elected to lead term {}", record.term);
+                self.seat.set_rules(record.rule().into_iter().collect());
+                self.part = Part::Rising;
+                self.seat.order(Order::Lead(record));
+            }
+            Act::Rules(rules) => {
+                if let Part::Leading(hub) = &self.part {
+                    self.seat.set_rules(rules.clone());
+                    hub.count_by(rules);
+                }
+            }
+            Act::StepDown => {
+                eprintln!("mote: leads no more: another node does, or is about to; starts anew");
+                self.seat.lease().depose();
+                self.part = Part::Deposed;
+                self.seat.order(Order::Anew);
+            }
+        }
+    }
+
+    fn follow(&mut self, leader: NodeId) {
+        let Part::Following(helm) = &self.part else {
+            return;
+        };
+        match self.roster.entry_of(leader) {
+            Some((_, entry)) => helm.follow(Place {
+                host: entry.host.clone(),
+                port: entry.port,
+            }),
+            // The record is read again soon, since there is no stream.
+            None => self.store.ask(Request::Look { roster: true }),
+        }
+    }
+
+    /// Asks everybody, itself first: a firm question it has promised before.
+    fn ask(&mut self, ask: Ask) {
+        let Part::Following(helm) = &self.part else {
+            return;
+        };
+        let member = RefCell::new(&mut self.member);
+        let disk = self.engine.disk();
+        let standing = helm.ask(
+            |_| ask.firm.then_some(ask.term),
+            |term| member.borrow_mut().voter_mut().promise(&*disk, term),
+        );
+        let standing = match standing {
+            Ok(standing) => standing,
+            Err(error) => return disk_failed(&error),
+        };
+        self.standing = standing;
+        let own = self.answer_with(true);
+        self.member.answered(&ask, own);
+        self.peers.ask(ask, self.id, &self.roster);
+    }
+
+    /// To another node's question. `None`: this one cannot tell at the moment.
+    fn answer(&mut self, ask: &Ask) -> Option<Answer> {
+        let now_ns = self.now_ns();
+        let Part::Following(helm) = &self.part else {
+            if let Part::Leading(_) = &self.part {
+                self.standing = Standing {
+                    term: self.engine.log().term(),
+                    end: self.engine.log().flushed(),
+                };
+            }
+            return Some(self.answer_with(false));
+        };
+        let (clock, disk) = (self.engine.env().clock.clone(), self.engine.disk());
+        let (member, mut granted) = (RefCell::new(&mut self.member), false);
+        let judge = |heard_ns: u64| {
+            let mut member = member.borrow_mut();
+            if heard_ns > self.heard_ns {
+                self.heard_ns = heard_ns;
+                member.voter_mut().heard(heard_ns);
+            }
+            granted = member.would_grant(ask, clock.monotonic_ns().max(now_ns));
+            (granted && ask.firm).then_some(ask.term)
+        };
+        let keep = |term: u32| member.borrow_mut().voter_mut().promise(&*disk, term);
+        match helm.ask(judge, keep) {
+            Ok(standing) => self.standing = standing,
+            Err(error) => {
+                disk_failed(&error);
+                return None;
+            }
+        }
+        Some(self.answer_with(granted))
+    }
+
+    fn answer_with(&self, granted: bool) -> Answer {
+        Answer {
+            id: self.id,
+            granted,
+            promised: self.member.voter().promised(),
+            last_term: self.standing.term,
+            end: self.standing.end,
+        }
+    }
+
+    /// Asks for other voters, where the roster and the streams want some.
+    fn choose_voters(&mut self) {
+        let (Part::Leading(hub), Some(record)) = (&self.part, self.member.leads()) else {
+            return;
+        };
+        let up_to_date: BTreeSet<NodeId> = hub.look(|primary| {
+            let streams = primary.streams().filter(|stream| stream.streaming);
+            streams.map(|stream| stream.id).collect()
+        });
+        if let Some((voters, count)) = self.roster.voters(record, &up_to_date) {
+            let now_ns = self.now_ns();
+            self.member.change_voters(&voters, count, now_ns);
+        }
+    }
+
+    /// Begins to let another node lead.
+    fn hand_over(&mut self, name: &str) -> Result<(), String> {
+        let Part::Leading(hub) = &self.part else {
+            return Err("this node does not lead".into());
+        };
+        let entry = self.roster.0.get(name);
+        let to = entry
+            .ok_or_else(|| format!("the cluster has no node \"{name}\""))?
+            .id;
+        if to == self.id {
+            return Err(format!("\"{name}\" leads already"));
+        }
+        let streams = hub.look(|primary| {
+            primary
+                .streams()
+                .any(|stream| stream.id == to && stream.streaming)
+        });
+        if !streams {
+            return Err(format!(
+                "\"{name}\" does not have the end of the log at the moment"
+            ));
+        }
+        let Some((expected, next)) = self.member.handing_over(to) else {
+            return Err(format!(
+                "\"{name}\" is no voter yet, or the voters are about to change"
+            ));
+        };
+        self.part = Part::HandingOver;
+        self.seat.order(Order::HandOver(HandOver {
+            to,
+            name: name.into(),
+            expected,
+            next,
+        }));
+        Ok(())
+    }
+}
+
+/// Of a promise nobody may be told that is perhaps not on disk; and what the log's disk has is unknown.
+fn disk_failed(error: &io::Error) {
+    if error.kind() == io::ErrorKind::NotConnected {
+        return;
+    }
+    eprintln!("mote: a promise could not be written: {error}");
+    eprintln!("mote: stopping, because the state of the disk is unknown; start again");
+    std::process::abort();
+}
