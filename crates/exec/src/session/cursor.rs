@@ -18,6 +18,8 @@ use mote_executor::memory;
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;
 
+/// FOR UPDATE only goes with cursors that move forward within their transaction, as in PostgreSQL
+/// (transformDeclareCursorStmt).
 fn refuse_locking(declare: &DeclareCursor, query: &QueryPlan) -> SqlResult<()> {
     if !query.writes {
         return Ok(());
@@ -43,6 +45,7 @@ impl Session {
         text: &Arc<str>,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
+        // Without a block the transaction ends with the statement, and a cursor that is not held with it.
         if !declare.hold && !self.in_block() {
             return Err(SqlError::new(
                 state::NO_ACTIVE_SQL_TRANSACTION,
@@ -59,6 +62,7 @@ impl Session {
             statement: declare.query.clone(),
             range: 0..text.len(),
         };
+        // DECLARE in the extended protocol: Bind's parameters are those of the query.
         let UtilityParameters { types, values } = std::mem::take(&mut self.state.utility_parameters);
         let prepared = self
             .state
@@ -74,9 +78,11 @@ impl Session {
         let mut portal = Portal::new(prepared.clone(), plan.clone(), values, self.state.savepoint_depth);
         portal.made_us = self.state.statement_start_us;
         let bytes = PORTAL_BYTES + portal.prepared.bytes;
+        // Given back when the portal is dropped.
         portal.charge = Some(memory::charge(&self.state.memory, bytes, "a cursor")?);
         let made = Cursor::new(declare.scroll, declare.hold, declare.binary, query);
         portal.cursor = Some(Box::new(made));
+        // BINARY decides for all columns.
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
         // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
         self.start_query(&mut portal, host)?;
@@ -95,6 +101,7 @@ impl Session {
         }
     }
 
+    /// FETCH and MOVE: the rows go to the client as rows of this statement.
     pub(crate) fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag> {
         self.start_portal(&fetch.cursor, host)?;
         // What is held outlives its transaction; its rows still go out within one.
@@ -113,10 +120,12 @@ impl Session {
     /// A portal of the protocol may have been bound and not yet executed: its query begins with the first FETCH.
     fn start_portal(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.holdings.require_cursor(name)?;
+        // Out of the session while its query starts, which may run functions that look at portals.
         let mut portal = self.holdings.portals.take(name).expect("looked up above");
         let fresh =
             portal.cursor.is_none() && portal.execution.is_none() && portal.state == PortalState::Ready;
         let started = match &portal.plan.plan.body {
+            // A cursor has begun with DECLARE or OPEN, a suspended portal with Execute.
             _ if !fresh => Ok(()),
             PlanBody::Query(_) => self.start_query(&mut portal, host),
             PlanBody::Utility(_) => Err(SqlError::unsupported("FETCH from a portal of this statement")),
@@ -142,6 +151,8 @@ impl Session {
     pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
         match close {
             ClosePortal::All => {
+                // Portals of the protocol that were bound and not declared stay, unlike in PostgreSQL, whose CLOSE
+                // ALL takes all.
                 self.holdings.portals.retain(|portal| portal.cursor.is_none());
                 Ok(CommandTag::Word("CLOSE CURSOR ALL"))
             }
@@ -155,10 +166,12 @@ impl Session {
 
     /// Before a commit: cursors WITH HOLD run to their end and keep what they find. `pinned`: those that loops read from.
     pub(super) fn hold_cursors(&mut self, pinned: bool, host: &mut dyn Host) -> SqlResult<()> {
+        // One after the other: running a query to its end may call functions that open others.
         for name in self.holdings.portals.to_hold(pinned) {
             let Some(mut portal) = self.holdings.portals.take(&name) else {
                 continue;
             };
+            // PostgreSQL refuses it in HoldPinnedPortals.
             if pinned && modifies(portal.plan.query()?) {
                 return Err(cursor::loop_writes());
             }

@@ -40,8 +40,11 @@ impl Session {
         let (parent, partition) = self.in_transaction(text, host, |context| {
             begin_detach(&alter.name, partition, context)
         })?;
+        // From here on every new statement sees the mark. A crash or an error leaves the partition pending, for
+        // FINALIZE.
         self.commit_transaction(host)?;
         self.ensure_transaction()?;
+        // No lock is held meanwhile: who is waited for may want one of them.
         self.wait_for_lockers(parent, host)?;
         self.in_transaction(text, host, |context| finish_detach(parent, partition, context))?;
         Ok(Some(CommandTag::Word("ALTER TABLE")))
@@ -56,6 +59,7 @@ impl Session {
     ) -> SqlResult<T> {
         self.ensure_transaction()?;
         self.block.started = true;
+        // For each of the two: the second transaction has the session's defaults.
         if self.state.settings.transaction.read_only {
             return Err(read_only_error("ALTER TABLE"));
         }
@@ -80,6 +84,7 @@ impl Session {
         let Some(entry) = self.state.catalog.entry(table) else {
             return Ok(());
         };
+        // Listed once: whoever locks the parent later plans with the mark.
         let lockers: Vec<TransactionId> = self.database.engine().lockers_of(entry.described.table);
         let mut context = self.context(host);
         lockers

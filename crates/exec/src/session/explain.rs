@@ -21,6 +21,7 @@ use super::Session;
 use mote_commands::portal::{Collect, Portal, run_started};
 
 impl Session {
+    /// EXPLAIN of a client; that of a body is `routine::explain`.
     pub(crate) fn explain(
         &mut self,
         statement: &Explain,
@@ -28,6 +29,7 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
         let options = read_options(statement, text)?;
+        // With EXECUTE this counts the computation of its arguments, too.
         let begun_ns = self.state.clock.monotonic_ns();
         let (prepared, plan, parameters) = self.explained(&statement.statement, text, host)?;
         let mut about = About {
@@ -38,6 +40,7 @@ impl Session {
             return Err(not_explained());
         };
         if self.state.tells_query_ids() {
+            // compute_query_id: the number is that of the explained statement, not of EXPLAIN.
             about.query_id = Some(prepared.identity_by(explained(&prepared.text), host).query_id);
         }
         let rows = if options.analyze {
@@ -68,6 +71,7 @@ impl Session {
         text: &Arc<str>,
         host: &mut dyn Host,
     ) -> SqlResult<(Arc<Prepared>, Arc<CachedPlan>, Vec<Datum>)> {
+        // Taken whatever the statement is: EXECUTE has values of its own.
         let UtilityParameters { types, values } = std::mem::take(&mut self.state.utility_parameters);
         if let Statement::Execute(execute) = explained {
             return self.execution(execute, text, host);
@@ -83,22 +87,26 @@ impl Session {
         Ok((prepared, plan, values))
     }
 
+    /// Starts the statement as its client would, then runs it with operators that count and measure.
     fn run_measured(
         &mut self,
         portal: &mut Portal,
         options: &ExplainOptions,
         host: &mut dyn Host,
     ) -> SqlResult<(MeasuredPlan, Measurements)> {
+        // `start_query` moves the portal's values away; the second execution needs them again.
         let mut parameters = portal.parameters.clone();
         self.start_query(portal, host)?;
         // The plan is the one that the locks hold for only now.
         let measured = MeasuredPlan::of(&portal.plan, options.timing)?;
         let restartable = portal.plan.query()?.restartable;
         let memory = self.state.memory.clone();
+        // Rows are computed and dropped, without their text.
         let mut unseen = Collect::new(host, false, 0, memory);
         let mut context = self.context(&mut unseen);
         let mut execution = Box::new(Execution::new(measured.program.clone()));
         execution.start(&mut parameters, &context)?;
+        // Takes the place of the execution that `start_query` made, under the same snapshot.
         portal.execution = Some(execution);
         let start = match restartable {
             true => context.transaction.statement_start(),

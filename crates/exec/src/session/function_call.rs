@@ -34,14 +34,17 @@ struct Named {
 impl Session {
     /// Finds a function and plans its call.
     pub fn called_function(&mut self, function: Oid, host: &mut dyn Host) -> SqlResult<CalledFunction> {
+        // Named by OID: the client has looked it up by itself, as libpq does for large objects.
         let named = self.function_named(function).ok_or_else(|| {
             let message = format!("function with OID {function} does not exist");
             SqlError::new(state::UNDEFINED_FUNCTION, message)
         })?;
+        // PostgreSQL: HandleFunctionRequest in fastpath.c.
         if !named.plain {
             let message = format!("cannot call function \"{}\" via fastpath interface", named.name);
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
+        // The text depends on nothing but the function, so that the plan is found in the cache.
         let prepared = self.prepare(&call_text(&named), &named.arguments, host)?;
         Ok(CalledFunction {
             prepared,
@@ -50,6 +53,7 @@ impl Session {
     }
 
     fn function_named(&self, function: Oid) -> Option<Named> {
+        // First: most calls are of these, and their OIDs are never a user's.
         if let Some(named) = built_in(function) {
             return Some(named);
         }

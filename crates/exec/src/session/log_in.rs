@@ -18,6 +18,7 @@ pub(super) fn check(
     target: &StoredDatabase,
     pid: u32,
 ) -> SqlResult<()> {
+    // ALLOW_CONNECTIONS false is for everybody, superusers included.
     if !target.allow_connections {
         let message = format!(
             "database \"{}\" is not currently accepting connections",
@@ -32,6 +33,7 @@ pub(super) fn check(
         let message = format!("too many connections for {kind} \"{name}\"");
         Err(SqlError::new(state::TOO_MANY_CONNECTIONS, message))
     };
+    // The session itself is listed already. Two that look at the same moment may both pass.
     let others = |limit: i32, counts: &dyn Fn(Oid, Oid) -> bool| {
         limit >= 0 && {
             let sessions = database.sessions().list();
@@ -53,6 +55,7 @@ pub(super) fn check(
     Ok(())
 }
 
+/// CONNECT on the database, which PUBLIC has unless somebody took it away.
 pub(super) fn check_connect(catalog: &SessionCatalog) -> SqlResult<()> {
     let identity = &catalog.identity;
     let held = database_privileges(catalog, catalog.database, identity.user_oid);
@@ -81,6 +84,7 @@ pub(super) fn begin_with_own(
         (&role.settings, Source::User),
         (both.unwrap_or(&none), Source::DatabaseUser),
     ] {
+        // `role` and `session_authorization` are no defaults to begin with.
         for (name, value) in own.iter().filter(|(name, _)| !is_identity(name)) {
             let outcome = settings.set_initial(name, value, source);
             warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));

@@ -45,6 +45,7 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
+// For hosts, which look at portals when they describe and bind them.
 pub use mote_commands::portal::{Portal, PortalState};
 use mote_commands::routine::{Above, Holdings};
 use mote_commands::{command, routine};
@@ -67,12 +68,14 @@ static ABOVE_ROUTINES: Above = Above {
 
 /// A statement about to be bound, with the plan that its parameters are read for.
 pub struct BindTarget {
+    // The three go into the portal: a DEALLOCATE or a new plan between Bind and Execute does not touch it.
     prepared: Arc<Prepared>,
     plan: Arc<CachedPlan>,
     charge: Option<Arc<MemoryCharge>>,
 }
 
 impl BindTarget {
+    /// Types of the parameters: the message is read by them.
     pub fn parameters(&self) -> &[ColumnType] {
         &self.plan.plan.parameters
     }
@@ -100,18 +103,24 @@ pub struct SessionIdentity {
     pub wake: Arc<dyn Wake>,
 }
 
+/// A session. One task at a time drives it, through `&mut`; other threads reach its signals and its activity alone.
 pub struct Session {
+    /// What statements may read and change (`mote_executor::context`).
     pub state: SessionState,
+    /// What layers above the executor keep: portals, spare operators, compiled routines.
     holdings: Holdings,
     database: Arc<Database>,
     wake: Arc<dyn Wake>,
+    /// The engine's transaction. A block may be open without one: BEGIN and SET need none (`ensure_transaction`).
     transaction: Option<Transaction>,
     block: TransactionBlock,
+    /// Set from the loss of the snapshot until the client has been told.
     given_up: Option<revocation::GivenUp>,
     /// The highest timestamp this session has met: replies wait for it.
     seen: Lsn,
     /// What it knows of commits: later snapshots are not older.
     known: Lsn,
+    /// By name; the unnamed one under the empty name.
     statements: HashMap<String, NamedStatement>,
     /// About settings of the role that could not be had.
     warnings: Vec<SqlError>,
@@ -127,7 +136,8 @@ impl Session {
         role.is_some_and(|role| role.object.superuser || role.object.replication)
     }
 
-    /// Opens a session for a role and a database that must exist.
+    /// Opens a session for a role and a database that must exist. Errors are FATAL: the client has no session to go
+    /// on with.
     pub fn new(database: &Arc<Database>, identity: SessionIdentity) -> SqlResult<Session> {
         let mut catalog = SessionCatalog::new(
             database.catalog().clone(),
@@ -166,6 +176,8 @@ impl Session {
             definers: 0,
             restricted: 0,
         };
+        // In the order of their weight: the server's, what is fixed for the session, then what ALTER ROLE and ALTER
+        // DATABASE say. The start-up packet comes later (`set_initial`), and wins.
         let mut settings = Settings::new();
         let server_settings = database.server_settings();
         let settings_generation = server_settings.generation();
@@ -181,8 +193,10 @@ impl Session {
         let warnings = log_in::begin_with_own(&mut settings, everybody, &role.object, &target.object);
         catalog.search_path = settings.effective.search_path.clone();
         catalog.search_path_changed();
+        // Only now: the catalog answers for an identity and a database.
         log_in::check_connect(&catalog).map_err(fatal)?;
         {
+            // From here on the session counts against the limits of its role and database.
             let mut doing = identity.activity.doing();
             doing.database = Oid(target.object.oid);
             doing.user = Oid(role.object.oid);
@@ -249,6 +263,7 @@ impl Session {
 
     #[cold]
     fn take_server_settings(&mut self, generation: u64, host: &mut dyn Host) -> SqlResult<()> {
+        // Noted before the settings are read: what is reloaded in between is looked at again.
         self.settings_generation = generation;
         let in_force = self.database.server_settings().in_force();
         let reported = self.state.settings.follow(&in_force)?;
@@ -263,6 +278,7 @@ impl Session {
 
     /// A setting from the start-up packet: the session's default from here on.
     pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        // `role` in the options of a start-up packet: SET's own checks, for which the session must know who it is.
         if mote_catalog::settings::is_identity(name) {
             self.state.check_identity(name, value)?;
         }
@@ -313,6 +329,7 @@ impl Session {
             let plan = self.state.validate(&prepared, host)?;
             self.output_of(&plan.plan)?;
         }
+        // The charge comes last: a statement that does not plan is not paid for.
         let named = self.named_statement(name, prepared, false)?;
         self.statements.insert(name.to_string(), named);
         Ok(())
@@ -327,6 +344,7 @@ impl Session {
     pub(super) fn statement_to_run(&mut self, name: &str) -> SqlResult<Arc<Prepared>> {
         let named = self.statements.get_mut(name);
         let named = named.ok_or_else(|| unknown_statement(name))?;
+        // For pg_prepared_statements; Bind and EXECUTE count.
         named.runs += 1;
         Ok(named.prepared.clone())
     }
@@ -348,6 +366,8 @@ impl Session {
                 .and_then(|named| named.charge.clone()),
         };
         if let Some(statement) = &prepared.statement {
+            // As in PostgreSQL's exec_bind_message a failed block refuses Bind already, unless the statement is its
+            // end.
             self.check_allowed(&statement.statement)?;
         }
         let plan = self.state.validate(&prepared, host)?;
@@ -371,6 +391,7 @@ impl Session {
         parameters: Vec<Datum>,
         result_formats: Vec<i16>,
     ) -> SqlResult<()> {
+        // The unnamed portal is replaced, a named one must be closed first (or go with its transaction).
         if !name.is_empty() && self.holdings.portals.contains(name) {
             return Err(SqlError::new(
                 sqlstate::DUPLICATE_CURSOR,
@@ -383,6 +404,7 @@ impl Session {
                 format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
             ));
         }
+        // None: all text. One: for all columns. More: one per column.
         if result_formats.len() > 1 {
             let columns = self
                 .output_of(&target.plan.plan)?
@@ -408,6 +430,7 @@ impl Session {
         made.made_us = self.state.statement_start_us;
         made.charge = charge;
         made.statement_charge = target.charge;
+        // Only the unnamed one gives way.
         if let Some(old) = self.holdings.portals.put(name, made) {
             self.retire(old);
         }
@@ -416,6 +439,7 @@ impl Session {
 
     /// What a portal with a name keeps: its parameters, and its query's operators once it runs.
     fn charge_portal(&self, parameters: &[Datum]) -> SqlResult<MemoryCharge> {
+        // A guess at the operators of a small plan; what sorts and hashes gather is charged as they run.
         const OPERATORS_BYTES: usize = 4 << 10;
         let bytes = OPERATORS_BYTES + row_bytes(parameters);
         memory::charge(&self.state.memory, bytes, "a portal")
@@ -433,6 +457,7 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<(Vec<ColumnType>, Option<Arc<[OutputColumn]>>)> {
         let prepared = self.statement(name)?.clone();
+        // Describe tells the columns of now: the plan may be newer than the one that Parse made.
         let plan = self.state.validate(&prepared, host)?;
         let columns = self.output_of(&plan.plan)?;
         Ok((plan.plan.parameters.clone(), columns))
@@ -445,6 +470,7 @@ impl Session {
         Ok((self.output_of(&plan.plan)?, formats))
     }
 
+    /// A portal by its name; 34000 where there is none, 25P02 where the failed block has taken it.
     pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
         self.holdings
             .portals
@@ -464,6 +490,7 @@ impl Session {
         )
     }
 
+    /// Close of a statement. As the protocol wants it, one that is not there is no error.
     pub fn close_statement(&mut self, name: &str) {
         if self.statements.is_empty() {
             return;
@@ -471,6 +498,7 @@ impl Session {
         self.statements.remove(name);
     }
 
+    /// Close of a portal, which need not be there either.
     pub fn close_portal(&mut self, name: &str) {
         if let Some(portal) = self.holdings.portals.take(name) {
             self.retire(portal);
@@ -504,6 +532,7 @@ fn unknown_statement(name: &str) -> SqlError {
 }
 
 impl Drop for Session {
+    // For hosts that give a session up without closing it: locks, temporary tables and channels outlive it otherwise.
     fn drop(&mut self) {
         self.close();
     }

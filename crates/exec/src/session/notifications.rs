@@ -33,6 +33,7 @@ impl Session {
         let own = &self.state.notifications;
         if !own.said.is_empty() {
             let bytes = own.said.iter().map(|(_, said)| said.bytes()).sum();
+            // The commit's timestamp will lie above this.
             let bound = database.engine().horizons().tail;
             let now_ns = self.state.clock.monotonic_ns();
             let announced = database.notifications().announce(bytes, bound, now_ns)?;
@@ -42,6 +43,7 @@ impl Session {
             }
             at_commit.announced = Some(announced);
         }
+        // Only what is added: what UNLISTEN takes away is heard until the commit stands.
         let wanted = own.interests.iter().filter_map(|(_, interest)| match interest {
             Interest::Listen(channel) => Some(channel.clone()),
             Interest::Unlisten(_) | Interest::UnlistenAll => None,
@@ -62,6 +64,7 @@ impl Session {
         at_commit: NotificationsAtCommit<'_>,
         receipt: Option<CommitReceipt>,
     ) {
+        // In the order in which they were said: the last word on a channel holds.
         self.apply_interests();
         let Some(announced) = at_commit.announced else {
             return;
@@ -74,6 +77,7 @@ impl Session {
         // Who only speaks comes behind everything there is: nobody has got further than that.
         let commit_ts = receipt.and_then(|receipt| receipt.commit_ts);
         let at = commit_ts.unwrap_or_else(|| Lsn(self.database.engine().horizons().tail.0 + 1));
+        // No listener hears of the transaction sooner than its own reply could tell of it.
         let gate = match self.state.settings.effective.synchronous_commit {
             Level::Off => Awaited::NOTHING,
             level => Awaited { level, lsn: seen },

@@ -1,4 +1,7 @@
 //! The session as commands see it.
+//!
+//! Nothing but the way from the trait to the session's own methods: what each one does stands with the statements
+//! (`transaction`, `statements`, `cursor`, `explain`, `detach`).
 
 use std::sync::Arc;
 

@@ -23,6 +23,8 @@ impl Session {
         if let Some(Some(found)) = self.state.cached(text, types) {
             return Ok(found);
         }
+        // OID 0: the client leaves the type to the statement. Any other must be known before something is planned for
+        // it.
         if let Some(unknown) = types
             .iter()
             .find(|&&ty| ty != Oid::INVALID && !self.state.is_type(ty))
@@ -33,6 +35,7 @@ impl Session {
             ));
         }
         let mut statements = parse_text(text, host)?;
+        // PostgreSQL: exec_parse_message.
         if statements.len() > 1 {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,
@@ -51,11 +54,13 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<Arc<Prepared>> {
         if let Some(statement) = &statement {
+            // In a failed block nothing is planned: names are not looked up there.
             self.check_allowed(&statement.statement)?;
         }
         let prepared = self
             .state
             .plan_prepared(text.into(), statement.map(Arc::new), types, host)?;
+        // Under the text and the types that the client gave, by which another session of this worker finds it.
         self.state.remember(text, types, Some(prepared.clone()));
         Ok(prepared)
     }

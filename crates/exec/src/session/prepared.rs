@@ -17,8 +17,11 @@ use mote_catalog::write_error;
 use mote_executor::context::retry;
 
 impl Session {
+    /// PREPARE TRANSACTION. Whatever fails, the transaction is rolled back and the block over, as in PostgreSQL
+    /// (PrepareTransactionBlock, PrepareTransaction in xact.c).
     pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {
         match self.block.state {
+            // Outside a block it warns and prepares nothing; the tag says ROLLBACK.
             BlockState::Idle | BlockState::Implicit => {
                 host.notice(
                     SqlError::new(
@@ -36,10 +39,12 @@ impl Session {
             BlockState::Block => {}
         }
         self.ensure_transaction()?;
+        // Deferred triggers and constraints belong to the session, and must be done with before it lets go.
         if let Err(error) = self.fire_deferred(host) {
             self.rollback_transaction(host);
             return Err(error);
         }
+        // What follows is bound to the session, which may be gone when somebody decides.
         if !self.holdings.portals.to_hold(false).is_empty() {
             self.rollback_transaction(host);
             return Err(SqlError::new(
@@ -61,7 +66,9 @@ impl Session {
                 "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
             ));
         }
+        // Their snapshots end before the transaction leaves the session.
         self.close_portals_at_end();
+        // After the deferred triggers, which may have touched temporary tables as well.
         if self.state.catalog.has_used_temporary() {
             self.rollback_transaction(host);
             return Err(SqlError::new(
@@ -75,6 +82,7 @@ impl Session {
             prepared_us: self.state.clock_us(),
         };
         let note = note.encode();
+        // The last wait: behind it nothing can be cancelled.
         let room = self.await_room(|transaction| transaction.await_prepare_room(gid, &note), host);
         if let Err(error) = room {
             self.rollback_transaction(host);
@@ -87,10 +95,12 @@ impl Session {
         self.transaction_ended(outcome.is_ok(), host);
         match outcome {
             Ok(receipt) => {
+                // The reply says that a crash will not undo it.
                 self.gate_durable(receipt.seen, host);
                 Ok(CommandTag::Word("PREPARE TRANSACTION"))
             }
             Err(failure) => {
+                // Rolled back: the error tells of what the transaction saw.
                 self.gate(failure.receipt, host);
                 Err(prepare_error(failure.error, gid))
             }
@@ -109,6 +119,7 @@ impl Session {
         } else {
             "ROLLBACK PREPARED"
         };
+        // It decides at once and for good: a block around it could not roll that back.
         if self.block.state != BlockState::Idle {
             return Err(SqlError::new(
                 state::ACTIVE_SQL_TRANSACTION,
@@ -118,10 +129,13 @@ impl Session {
         let engine = self.database.engine().clone();
         let store = self.state.catalog.store().clone();
         let wake = self.wake.clone();
+        // May run twice, if it had to wait for room in the log: the check and the publication begin anew each time.
         let finish = || {
             engine.finish_prepared(gid, commit, Some(&wake), |undecided| {
                 self.check_may_finish(undecided.info)?;
                 match commit {
+                    // The change of the catalog is made from the rows that the transaction wrote: whoever prepared it
+                    // may be gone.
                     true => prepared::begin_publication(&store, &engine, &undecided),
                     false => Ok(None),
                 }
@@ -143,12 +157,15 @@ impl Session {
             Err(FinishError::MustWait(_)) => return Err(write_error::not_waited()),
         };
         if let Some(changes) = changes {
+            // Behind the commit, whose timestamp the new catalog bears.
             changes.publish(receipt.commit_ts, &store, &engine);
         }
         self.gate_durable(receipt.seen, host);
         Ok(CommandTag::Word(command))
     }
 
+    /// Its owner or a superuser, in the database where it was prepared: PostgreSQL's LockGXact. A transaction without
+    /// a note of this layer belongs to nobody.
     fn check_may_finish(&self, info: &PreparedInfo) -> SqlResult<()> {
         let Some(note) = PreparedNote::of(info) else {
             return Ok(());

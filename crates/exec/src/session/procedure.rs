@@ -24,6 +24,7 @@ struct Owner<'o> {
 }
 
 impl TransactionOwner for Owner<'_> {
+    // Those of EXCEPTION blocks: outside of a block a client has none.
     fn savepoint_depth(&self) -> u32 {
         self.session.state.savepoint_depth
     }
@@ -34,6 +35,8 @@ impl TransactionOwner for Owner<'_> {
     }
 
     fn end_transaction(&mut self, commit: bool, chain: bool) -> SqlResult<()> {
+        // All that can fail without ending the transaction comes first: the error is then one of the body's
+        // statement.
         hold_loops(&mut self.context()?)?;
         let (session, host) = (&mut *self.session, &mut *self.host);
         session.hold_cursors(true, host)?;
@@ -45,6 +48,7 @@ impl TransactionOwner for Owner<'_> {
                 Ok(())
             }
         };
+        // Also after a failed commit, as `TransactionOwner` promises.
         session.begin_within_procedure(chain.then_some(chosen))?;
         ended
     }
@@ -52,6 +56,7 @@ impl TransactionOwner for Owner<'_> {
 
 /// Runs the queries of all loops under way to their ends: their transaction is about to end.
 fn hold_loops(context: &mut StatementContext<'_>) -> SqlResult<()> {
+    // By number: running a query to its end may call functions, whose loops come and go behind these.
     for number in 0..Holdings::of(context.calls).routines.loops.len() {
         let Some(mut query) = Holdings::of(context.calls).routines.loops[number].take() else {
             continue;
@@ -77,7 +82,9 @@ impl Session {
         transaction.begin_statement(Access::Write);
         self.state.statement_text = text.clone();
         let mut owner = Owner { session: self, host };
+        // No statement waits for the body: between its statements nothing is borrowed from the session.
         let tag = command.run_body(&mut BodyContext::procedure(&mut owner));
+        // After an error loops and depth would stay as they were.
         self.holdings.routines.all_ended();
         let tag = tag?;
         if let Some(transaction) = &self.transaction {

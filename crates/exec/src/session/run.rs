@@ -1,4 +1,8 @@
 //! Executing: portals of the extended protocol, and whole texts of the simple one.
+//!
+//! Both end in `run_query` for queries and in `run_utility` for all other statements. Leaves out: when the
+//! transaction ends (`transaction`), EvalPlanQual and restarts (`mote_executor`), the rows' way to the client, which
+//! is the host's.
 
 use std::sync::Arc;
 
@@ -39,10 +43,12 @@ impl Session {
         if !matches!(result, Ok(ExecuteEnd::Suspended)) {
             self.state.end_messages();
         }
+        // What ran may have made another portal of this name, or ended the transaction that this one reads through.
         if result.is_ok() && !self.holdings.portals.contains(name) && self.portal_survives(&portal) {
             self.holdings.portals.put(name, portal);
         } else {
             if result.is_err() {
+                // Its name is remembered for the rest of a failed block, which answers 25P02 for it, not 34000.
                 self.holdings.portals.lose(name);
             }
             self.retire(portal);
@@ -62,9 +68,11 @@ impl Session {
 
     /// A portal ends with its transaction.
     fn portal_survives(&self, portal: &Portal) -> bool {
+        // A portal without an execution reads through no snapshot.
         self.block.state != BlockState::Idle || portal.execution.is_none()
     }
 
+    /// Runs a portal that has been taken out of the session, from its start or from where it was suspended.
     fn execute_portal(
         &mut self,
         name: &str,
@@ -76,6 +84,7 @@ impl Session {
             host.empty_query();
             return Ok(ExecuteEnd::Empty);
         };
+        // Bind has asked; the block may have failed since, as messages of a pipeline come one by one.
         self.check_allowed(&statement.statement)?;
         if portal.state == PortalState::Done {
             return self.execute_again(name, portal, host);
@@ -94,7 +103,9 @@ impl Session {
             return Ok(ExecuteEnd::Complete);
         }
         let tag = match &portal.plan.plan.body {
+            // A utility has no rows to be suspended between: it runs to its end whatever the limit of Execute.
             PlanBody::Utility(utility) => {
+                // DECLARE CURSOR, EXPLAIN and their kin hand the portal's values on to the query inside.
                 if utility.takes_parameters() {
                     self.state.utility_parameters = UtilityParameters {
                         types: portal.plan.plan.parameters.iter().map(|ty| ty.oid).collect(),
@@ -102,6 +113,7 @@ impl Session {
                     };
                 }
                 let tag = self.run_utility(utility, &portal.prepared.text, host);
+                // Also after an error: the next statement must not find them.
                 self.state.utility_parameters = UtilityParameters::default();
                 tag?
             }
@@ -109,6 +121,7 @@ impl Session {
                 let (outcome, command) = self.run_query(portal, max_rows, host)?;
                 portal.rows += outcome.rows;
                 if !outcome.finished {
+                    // The tag comes with the last part, and tells the rows of that part alone.
                     portal.state = PortalState::Suspended;
                     if let Some(run) = &counted {
                         portal.spent_ns += self.state.counted_ns(run);
@@ -143,7 +156,9 @@ impl Session {
 
     /// Locks, checks and starts a query: from here on its snapshot stands.
     pub(super) fn start_query(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
+        // Locks come before the snapshot: what their holders have committed meanwhile must be seen.
         self.ensure_transaction()?;
+        // SET TRANSACTION comes too late from here on, even if the query fails.
         self.block.started = true;
         lock_relations(
             &portal.prepared,
@@ -151,21 +166,26 @@ impl Session {
             Some(&mut portal.parameters),
             &mut self.context(host),
         )?;
+        // READ ONLY does not forbid writes into temporary tables.
         let writes_permanent = self.state.note_temporary(&portal.plan.plan);
         let query = portal.plan.query()?;
         if writes_permanent {
             self.check_read_only(query)?;
         }
+        // pg_cursors and its kin are shown as they were when the statement began.
         if portal.plan.reads_objects {
             self.gather_objects();
         }
         let mut execution = self.holdings.execution_for(&portal.plan)?;
         let transaction = self.transaction.as_ref().expect("ensured above");
+        // A SERIALIZABLE transaction whose reads do not hold any more is refused before its first write waits for
+        // anything.
         if modifies(query) {
             transaction
                 .check_before_writing()
                 .map_err(write_error::refused_early("during write"))?;
         }
+        // A statement that writes reads up to the log's tail, one that reads up to what has been acknowledged.
         transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
         // Replay may have come between the locks and the snapshot.
         if transaction.has_lost_table() {
@@ -179,6 +199,7 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
+        // The parameters move into the execution.
         execution.start(&mut portal.parameters, &context)?;
         portal.execution = Some(execution);
         Ok(())
@@ -197,6 +218,8 @@ impl Session {
             self.start_query(portal, host)?;
         }
         let mut context = self.context(host);
+        // A SERIALIZABLE statement may begin again with a later snapshot, as long as the client has seen none of its
+        // rows (`run_started`): so only the first Execute of a portal may.
         let start = match is_new && portal.plan.query()?.restartable {
             true => context.transaction.statement_start(),
             false => None,
@@ -230,6 +253,7 @@ impl Session {
         }
     }
 
+    /// READ ONLY, in the words of PostgreSQL's PreventCommandIfReadOnly.
     fn check_read_only(&self, query: &QueryPlan) -> SqlResult<()> {
         if self.state.settings.transaction.read_only && query.command != Command::Select {
             let word = match query.command {
@@ -240,6 +264,7 @@ impl Session {
             };
             return Err(read_only_error(word));
         }
+        // A SELECT that writes is one with FOR UPDATE, which changes row locks, or with a modifying CTE.
         if self.state.settings.transaction.read_only && query.writes {
             return Err(read_only_error(if modifies(query) {
                 "SELECT"
@@ -261,6 +286,7 @@ impl Session {
             return self.transaction_statement(transaction, host);
         }
         let command = command::of(statement);
+        // Refused ahead of READ ONLY, which a node that follows has as well: this message tells why.
         if self.database.is_following() && !command.runs_in_recovery() {
             return Err(write_error::recovery_error(command.name()));
         }
@@ -273,6 +299,7 @@ impl Session {
             session: self,
             host,
         };
+        // The four ways of a command (`utility::Command`), in the order in which it is asked.
         if let Some(tag) = command.run_on_session(own)? {
             return Ok(tag);
         }
@@ -280,6 +307,7 @@ impl Session {
             self.run_steps(steps, text, host)?;
             return Ok(CommandTag::Word(command.name()));
         }
+        // In a block the transaction is the client's: the body runs as a statement, and its COMMIT is refused.
         if command.has_body() && !issued.in_block {
             return self.run_procedure(command, text, host);
         }
@@ -291,6 +319,7 @@ impl Session {
         }
         let transaction = self.transaction.as_ref().expect("ensured above");
         if takes_snapshot {
+            // Write, whatever the command: the catalog and rows that it reads decide what it writes.
             transaction.begin_statement(Access::Write);
         }
         self.state.statement_text = text.clone();
@@ -302,6 +331,7 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
+        // On an error the statement's snapshot goes with the transaction, or with `statement_failed`.
         let tag = command.run(issued, &mut context)?;
         context.transaction.end_statement();
         Ok(tag)
@@ -311,12 +341,14 @@ impl Session {
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.follow_server_settings(host)?;
         self.start_statement(text);
+        // Query ends the unnamed statement and portal, as PostgreSQL's exec_simple_query does.
         self.close_portal("");
         self.close_statement("");
         self.read(text, host, |session, text, host| session.query_text(text, host))
     }
 
     fn query_text(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
+        // Three ways, cheapest first: the text itself is known; the text without its literals is; neither.
         if let Some(Some(prepared)) = self.state.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);
         }
@@ -331,6 +363,7 @@ impl Session {
                 return self.query_prepared(prepared, Vec::new(), true, host);
             }
             count => {
+                // One implicit transaction: what cannot run in a block is refused, and CALL may not commit.
                 self.block.several = true;
                 let result = self.query_several(text, statements, count, host);
                 self.block.several = false;
@@ -347,6 +380,7 @@ impl Session {
         count: usize,
         host: &mut dyn Host,
     ) -> SqlResult<()> {
+        // Positions count in the whole text, so that every statement has all of it.
         let source: Arc<str> = text.into();
         for (i, statement) in statements.into_iter().enumerate() {
             self.state.start_statement();
@@ -362,7 +396,9 @@ impl Session {
         last: bool,
         host: &mut dyn Host,
     ) -> SqlResult<()> {
+        // Before it is planned: in a failed block names are not looked up.
         self.check_allowed(&statement.statement)?;
+        // Not from the cache, whose key is a text of one statement.
         let prepared =
             self.state
                 .plan_prepared(source.clone(), Some(Arc::new(statement)), &[] as &[Oid], host)?;
@@ -390,6 +426,7 @@ impl Session {
                 "there is no parameter $1",
             ));
         }
+        // On the stack of this call: nobody can FETCH from a statement of the simple protocol.
         let mut portal = Portal::new(prepared, plan, parameters, self.state.savepoint_depth);
         portal.made_us = self.state.statement_start_us;
         let counted = self.begin_counting(&portal.prepared, host);
@@ -404,7 +441,9 @@ impl Session {
         if let Some(run) = counted {
             self.end_counting(&run, &portal, tag, host);
         }
+        // Before the commit: operators that are kept hold no snapshot of it.
         self.retire(portal);
+        // CommandComplete is sent behind the commit: a client that reads it may rely on it.
         if last {
             self.sync(host)?;
         }

@@ -17,6 +17,7 @@ use mote_executor::plans::planning::discard_cached_plans;
 use mote_executor::plans::{CachedPlan, Prepared};
 
 impl Session {
+    /// PREPARE: planned at once, as the message Parse is, so that errors come now.
     pub(crate) fn prepare_statement(
         &mut self,
         prepare: &Prepare,
@@ -35,6 +36,7 @@ impl Session {
                 .map_err(|error| error.at(name.location.position(text)))?;
             types.push(ty.oid);
         }
+        // The text is the whole PREPARE: positions count in it.
         let statement = ParsedStatement {
             statement: prepare.statement.clone(),
             range: 0..text.len(),
@@ -47,6 +49,7 @@ impl Session {
         Ok(CommandTag::Word("PREPARE"))
     }
 
+    /// A statement by its name, without counting a run of it.
     fn named(&self, name: &str) -> SqlResult<Arc<Prepared>> {
         self.statement(name).cloned()
     }
@@ -59,6 +62,7 @@ impl Session {
         }
     }
 
+    /// EXECUTE: the rows go to the client as those of this statement, whose tag is the inner one's.
     pub(crate) fn execute_statement(
         &mut self,
         execute: &ast::Execute,
@@ -84,10 +88,12 @@ impl Session {
     ) -> SqlResult<(Arc<Prepared>, Arc<CachedPlan>, Vec<Datum>)> {
         let prepared = self.statement_to_run(&execute.name)?;
         if let Some(statement) = &prepared.statement {
+            // The statement of the name may not be allowed where EXECUTE is.
             self.check_allowed(&statement.statement)?;
         }
         let plan = self.state.validate(&prepared, host)?;
         let wanted = plan.plan.parameters.len();
+        // PostgreSQL: EvaluateParams (prepare.c), whose arguments are expressions without columns.
         if execute.parameters.len() != wanted {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,
@@ -103,6 +109,8 @@ impl Session {
         }
         let mut parameters = Vec::with_capacity(wanted);
         for (expression, ty) in execute.parameters.iter().zip(&plan.plan.parameters) {
+            // By way of its text. CAST takes more than PostgreSQL's EvaluateParams, which coerces as an assignment
+            // does.
             let query = format!(
                 "SELECT CAST({} AS {})",
                 ast::deparse::expression(expression),
@@ -122,12 +130,14 @@ impl Session {
         let prepared = self.prepare(text, &[], host)?;
         let plan = self.state.validate(&prepared, host)?;
         let parameters = plan.plan.parameters.len();
+        // `EXECUTE p($1)`: the arguments of a client's own message do not reach them.
         if parameters > 0 {
             let message = format!("there is no parameter ${parameters}");
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, message).at(1));
         }
         let mut portal = Portal::new(prepared, plan, Vec::new(), self.state.savepoint_depth);
         let memory = self.state.memory.clone();
+        // One row that this session asked for itself: no bound on its size.
         let mut collected = Collect::new(host, true, usize::MAX, memory);
         self.run_portal_to_end(&mut portal, &mut collected)?;
         let row = collected.rows.into_iter().next();
@@ -150,16 +160,21 @@ impl Session {
 
     /// All temporary objects go at once, which no rollback could undo.
     fn discard_temporary(&mut self) -> SqlResult<()> {
+        // A rollback would have to bring them back.
         if self.in_block() && self.state.catalog.temporary_schema().is_some() {
             return Err(SqlError::unsupported("DISCARD TEMP in a transaction block"));
         }
+        // They may read from what goes.
         self.holdings.portals.clear();
         self.state.catalog.drop_temporary();
         Ok(())
     }
 
+    /// DISCARD. ALL does what PostgreSQL's DiscardAll does: cursors, SET, statements, LISTEN, advisory locks,
+    /// temporary tables, sequences.
     pub(crate) fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag> {
         match discard {
+            // The plans of this worker, which other sessions share: they plan anew once.
             Discard::Plans => discard_cached_plans(),
             Discard::Sequences => self.state.sequences = Default::default(),
             Discard::Temporary => self.discard_temporary()?,
@@ -175,12 +190,14 @@ impl Session {
                 self.state.sequences = Default::default();
                 let depth = self.state.savepoint_depth;
                 let mut reported = self.state.settings.reset_all(depth);
+                // These are left out of RESET ALL, but DISCARD ALL goes back to the user who logged in.
                 for name in ["role", "session_authorization"] {
                     reported.extend(self.state.settings.reset(name, depth)?);
                 }
                 self.settings_changed(reported, host);
                 self.unlisten_all();
                 self.discard_temporary()?;
+                // Advisory locks of the session, and a base backup that it may have begun.
                 self.database.release_session(self.state.pid, self.known);
             }
         }

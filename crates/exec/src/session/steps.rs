@@ -37,8 +37,10 @@ impl Session {
                 host,
                 fuel: FUEL_SLICE,
             };
+            // A failing step leaves its own transaction to `statement_failed`; those before it are committed.
             step(&mut steps, &mut context)?;
             context.transaction.end_statement();
+            // The last one is committed with the statement.
             if !in_block && !steps.is_empty() {
                 self.commit_transaction(host)?;
             }

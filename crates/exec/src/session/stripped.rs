@@ -16,6 +16,7 @@ use mote_catalog::host::Host;
 use mote_executor::plans::Prepared;
 use mote_executor::plans::planning::parse_text;
 
+// One for the thread: sessions on it run texts one after the other.
 mote_common::per_thread! {
     static FINGERPRINT: RefCell<Fingerprint> = RefCell::new(Fingerprint::new());
 }
@@ -44,6 +45,7 @@ impl Session {
         fingerprint: &Fingerprint,
         host: &mut dyn Host,
     ) -> Option<(Arc<Prepared>, Vec<Datum>)> {
+        // Some(None): known as a text that cannot be shared, so that it is not tried again and again.
         let prepared = match self.state.cached(fingerprint.key(), &[]) {
             Some(known) => known?,
             None => {
@@ -52,12 +54,14 @@ impl Session {
                 planned?
             }
         };
+        // pg_stat_statements shows the first client's text, and its query id is that of the text as written.
         if self.state.identifies_statements() {
             prepared.identity_by(
                 text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';'),
                 host,
             );
         }
+        // Not validated here: `query_prepared` does that.
         let plan = prepared.current();
         let parameters = self
             .literal_values(text, fingerprint, &plan.plan.parameters)
@@ -93,6 +97,7 @@ impl Session {
         usable.then_some(prepared)
     }
 
+    /// The literals as values of the parameters' types. An error sends the statement down the ordinary way.
     fn literal_values(
         &self,
         text: &str,

@@ -1,4 +1,8 @@
 //! Beginning and ending the session's transaction, savepoints, and the statements that do so.
+//!
+//! The block (`block`) is the client's view, the engine's transaction the work: it begins with the first statement
+//! that needs one, and after an error it may be gone while the failed block waits for its end. What a commit runs
+//! before the log is asked can fail and roll back; behind `end_in_log` nothing does. PostgreSQL: xact.c.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
@@ -37,6 +41,7 @@ impl Session {
         if self.transaction.is_none() && self.given_up.is_none() && self.block.state != BlockState::Failed {
             return Ok(());
         }
+        // Ahead of 25P02: a client whose snapshot was taken is told so.
         if self.is_too_old_for(statement) {
             return Err(snapshot_too_old());
         }
@@ -59,12 +64,14 @@ impl Session {
         if self.transaction.is_some() {
             return Ok(());
         }
+        // No BEGIN: the transaction ends at Sync or with the statement.
         if self.block.state == BlockState::Idle {
             self.block.state = BlockState::Implicit;
             self.state.start_transaction();
             self.state.settings.transaction = self.default_characteristics();
         }
         let chosen = self.state.settings.transaction;
+        // What this session has met before: no later snapshot of it goes back behind that.
         let options = BeginOptions {
             isolation: chosen.engine_isolation(),
             read_only: chosen.read_only,
@@ -77,11 +84,13 @@ impl Session {
             .engine()
             .begin_with(options)
             .map_err(write_error::begin_error)?;
+        // The host hears of granted locks through this.
         transaction.set_wake(self.wake.clone());
         self.transaction = Some(transaction);
         Ok(())
     }
 
+    /// What a transaction gets without modes of its own. On a node that follows all are READ ONLY.
     pub(super) fn default_characteristics(&self) -> Characteristics {
         let effective = &self.state.settings.effective;
         Characteristics {
@@ -91,11 +100,14 @@ impl Session {
         }
     }
 
+    /// Runs a statement of transaction control, which acts on the session. COMMIT within a body takes another way
+    /// (`procedure`).
     pub(super) fn transaction_statement(
         &mut self,
         statement: &TransactionStatement,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
+        // A follower has no transaction of its own to prepare, and must not decide the leader's.
         if let Some(command) = prepared_transaction_name(statement)
             && self.database.is_following()
         {
@@ -114,8 +126,10 @@ impl Session {
             TransactionStatement::Rollback { chain } => self.end_block(false, *chain, host),
             TransactionStatement::Savepoint { name, .. } => {
                 self.require_block("SAVEPOINT")?;
+                // BEGIN alone begins none in the engine; a savepoint is one of the engine.
                 self.ensure_transaction()?;
                 let id = self.transaction.as_ref().expect("just ensured").savepoint();
+                // Several may have one name: the newest is meant until it is released.
                 self.block.savepoints.push(Savepoint {
                     name: name.to_string(),
                     id,
@@ -132,7 +146,9 @@ impl Session {
                     .as_ref()
                     .expect("a savepoint is open")
                     .release(id);
+                // What SET TRANSACTION READ ONLY said inside ends with the subtransaction, released or rolled back.
                 self.set_read_only(read_only)?;
+                // Savepoints inside of it are released with it.
                 self.block.savepoints.truncate(position);
                 self.state.release_savepoints(position as u32);
                 Ok(CommandTag::Word("RELEASE"))
@@ -150,6 +166,7 @@ impl Session {
 
     fn begin(&mut self, modes: &TransactionModes, host: &mut dyn Host) -> SqlResult<()> {
         match self.block.state {
+            // A warning, not an error: the block goes on, also with the modes of this BEGIN, which are checked below.
             BlockState::Block | BlockState::Failed => {
                 host.notice(
                     SqlError::new(
@@ -180,6 +197,7 @@ impl Session {
         if let Some(level) = modes.isolation {
             chosen.isolation = level;
             if chosen.isolation != self.state.settings.transaction.isolation {
+                // The snapshot or the reads of the transaction would have been those of another level.
                 if self.block.started {
                     return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
                 }
@@ -189,6 +207,7 @@ impl Session {
             }
         }
         if let Some(read_only) = modes.read_only {
+            // From READ ONLY to READ WRITE; the other way is open at any time.
             if !read_only && chosen.read_only {
                 if in_subtransaction {
                     return refuse("cannot set transaction read-write mode inside a read-only transaction");
@@ -214,6 +233,7 @@ impl Session {
             }
             chosen.deferrable = deferrable;
         }
+        // The engine is asked before the settings change: it may refuse.
         if let Some(transaction) = &self.transaction {
             let isolation = transaction.set_isolation(chosen.engine_isolation());
             isolation.map_err(write_error::begin_error)?;
@@ -231,6 +251,7 @@ impl Session {
                 "SET TRANSACTION SNAPSHOT must be called before any query",
             ));
         }
+        // SET TRANSACTION SNAPSHOT outside a block acts on a transaction of its own, which ends with the statement.
         let isolation = match self.in_block() {
             true => self.state.settings.transaction.isolation,
             false => self.default_characteristics().isolation,
@@ -252,10 +273,13 @@ impl Session {
         self.database
             .exported_snapshots()
             .import(id, self.state.pid, database, transaction)?;
+        // The transaction has its snapshot: its level cannot change any more.
         self.block.started = true;
         Ok(())
     }
 
+    /// Sets READ ONLY in the engine, which forbids writes of rows, and in the settings, by which statements are
+    /// refused.
     fn set_read_only(&mut self, read_only: bool) -> SqlResult<()> {
         if let Some(transaction) = &self.transaction {
             transaction
@@ -278,10 +302,12 @@ impl Session {
         self.in_block() || self.block.several
     }
 
+    /// Between BEGIN and the end of the block, failed or not.
     pub(crate) fn in_block(&self) -> bool {
         matches!(self.block.state, BlockState::Block | BlockState::Failed)
     }
 
+    /// 25P01 outside a block, for statements that make no sense there.
     pub(crate) fn require_block(&self, command: &str) -> SqlResult<()> {
         if self.in_block() {
             return Ok(());
@@ -292,6 +318,7 @@ impl Session {
         ))
     }
 
+    /// The newest savepoint of a name, as its place in the list.
     fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
         self.block
             .savepoints
@@ -305,11 +332,14 @@ impl Session {
             })
     }
 
+    /// ROLLBACK TO: also the way out of a failed block. The savepoint stays.
     fn rollback_to(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
         let position = self.find_savepoint(name)?;
+        // The block goes on: a name that was lost with the failure is an unknown one again.
         self.holdings.portals.forget_lost();
         let Savepoint { id, read_only, .. } = self.block.savepoints[position];
         let depth = position as u32 + 1;
+        // Cursors that were opened behind the savepoint go with it.
         self.holdings
             .portals
             .retain(|portal| portal.savepoint_depth < depth);
@@ -319,6 +349,7 @@ impl Session {
             .rollback_to(id);
         self.set_read_only(read_only)?;
         self.block.savepoints.truncate(position + 1);
+        // Settings, catalog, deferred events and notifications go back to where they were.
         let reported = self.state.roll_back_savepoints(depth)?;
         self.settings_changed(reported, host);
         self.block.state = BlockState::Block;
@@ -340,6 +371,7 @@ impl Session {
                     format!("{command} can only be used in transaction blocks"),
                 ));
             }
+            // PostgreSQL warns, and ends an implicit transaction of several statements all the same.
             host.notice(
                 SqlError::new(
                     state::NO_ACTIVE_SQL_TRANSACTION,
@@ -355,6 +387,7 @@ impl Session {
         } else {
             self.rollback_transaction(host);
         }
+        // The next block begins with the characteristics of this one, whatever default_transaction_* say.
         if chain {
             self.block.state = BlockState::Block;
             self.block.started = false;
@@ -374,6 +407,7 @@ impl Session {
             self.rollback_transaction(host);
             return Err(error);
         }
+        // They read through snapshots of the transaction, which is about to end.
         self.close_portals_at_end();
         // The last wait that can be cancelled. What publishes a change of the catalog holds everybody up until it stands,
         // so the log must have taken its room before.
@@ -384,6 +418,7 @@ impl Session {
             ended = self.end_in_log(true, host);
         }
         let result = match ended {
+            // Nothing has been logged: a wait for room was ended, or the queue of NOTIFY is full.
             Ok(result) => result.expect("room that is set aside is there"),
             Err(error) => {
                 self.rollback_transaction(host);
@@ -434,14 +469,17 @@ impl Session {
         let database = self.state.notifications.is_used().then(|| self.database.clone());
         let notifications = match &database {
             None => NotificationsAtCommit::default(),
+            // Room in the queue is taken before the commit: NOTIFY must not fail behind it.
             Some(database) => self.prepare_notifications(database, host)?,
         };
+        // The transaction is gone from the session from here on: `publish` either ends it or gives it back.
         let result = match self.transaction.take() {
             None => Ok(None),
             Some(transaction) => match self.state.catalog.publish(transaction) {
                 Ok(result) => result.map(Some),
                 Err(running) => {
                     self.transaction = Some(*running);
+                    // The next try prepares them anew.
                     self.forget_notifications(notifications);
                     return Ok(None);
                 }
@@ -483,6 +521,7 @@ impl Session {
         else {
             return Ok(());
         };
+        // ON COMMIT DELETE ROWS writes, and wants a statement of its own.
         transaction.begin_statement(mote_engine::Access::Write);
         let mut context = StatementContext {
             transaction,
@@ -519,10 +558,12 @@ impl Session {
     pub(super) fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
         // What the catalog told is not durable sooner than the commit that changed it.
         let until = receipt.seen.max(self.state.catalog.told());
+        // The session's next snapshots reach at least this far.
         self.seen = self.seen.max(until);
         self.known = self.known.max(receipt.known);
         match self.state.settings.effective.synchronous_commit {
             _ if until == Lsn::ZERO => {}
+            // synchronous_commit = off: the reply does not wait; the horizon for readers moves without the flush.
             Level::Off => self.database.engine().raise_acked(until),
             // Who wrote nothing waits for nobody's readers.
             Level::RemoteApply if receipt.commit_ts.is_none() => host.gate(Awaited {
@@ -543,9 +584,11 @@ impl Session {
 
     /// Rolls the transaction back; what it knew stays known to the session.
     fn take_back(&mut self) -> Option<CommitReceipt> {
+        // Portals first: they read through the transaction's snapshots.
         self.holdings.portals.end_transaction();
         self.state.large_objects.clear();
         self.state.catalog.discard_changes();
+        // None: a block that began no transaction, or has lost it to an error already.
         let receipt = self.transaction.take()?.abort();
         self.known = self.known.max(receipt.known);
         Some(receipt)
@@ -568,10 +611,12 @@ impl Session {
 
     /// A statement failed: an implicit transaction is over, a block waits for its end.
     pub fn statement_failed(&mut self, error: &SqlError, host: &mut dyn Host) {
+        // The error may be that of a lost snapshot: then the whole transaction is gone, not the statement alone.
         self.roll_back_revoked();
         if let Some(given_up) = self.given_up.take() {
             self.gate(given_up.receipt, host);
         }
+        // An error that says nothing of others' data need not wait for the disk.
         let tells = tells_of_data(error) || host.has_answered();
         match self.block.state {
             // Refused before it came to a transaction: for what it was told of objects, at most.
@@ -582,9 +627,12 @@ impl Session {
                 self.take_back();
                 self.transaction_ended(false, host);
             }
+            // With savepoints the transaction stays: ROLLBACK TO may save what was done before.
             BlockState::Block | BlockState::Failed => {
                 self.block.state = BlockState::Failed;
                 if let Some(transaction) = &self.transaction {
+                    // At READ COMMITTED its snapshot goes: a block that waits for ROLLBACK TO must hold no old
+                    // version back.
                     transaction.end_statement();
                 }
                 if self.block.savepoints.is_empty() {
@@ -611,6 +659,7 @@ impl Session {
         Ok(())
     }
 
+    /// Puts everything back that lasts for a transaction, after either end. Replies that were owed wait first.
     pub(super) fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
         if let Some(given_up) = self.given_up.take() {
             self.gate(given_up.receipt, host);
@@ -618,6 +667,7 @@ impl Session {
         if let Some(owed) = self.block.owed.take() {
             self.gate(owed, host);
         }
+        // An exported snapshot lasts as long as the transaction that exported it.
         self.database.exported_snapshots().end(self.state.pid);
         self.state.activity.count_transaction(committed);
         self.block.state = BlockState::Idle;
@@ -626,6 +676,7 @@ impl Session {
         self.state.catalog.forget_temporary_use();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
+        // Fired already, or rolled back.
         self.state.clear_deferred();
         self.state.notifications.clear();
         if self.state.settings.has_undo() {
@@ -650,6 +701,7 @@ impl Session {
     ) {
         let was_superuser = self.state.identity().superuser;
         self.state.settings_changed();
+        // SET ROLE changes it without naming it.
         if self.state.identity().superuser != was_superuser {
             reported.extend(self.state.settings.report_of("is_superuser"));
         }
@@ -682,6 +734,7 @@ fn prepared_transaction_name(statement: &TransactionStatement) -> Option<&'stati
 /// these states with words of its own; such an error has a context.
 fn tells_of_data(error: &SqlError) -> bool {
     let fields = error.fields();
+    // 57014 and 55P03 alone; everything else may tell of rows.
     let ended = matches!(fields.state, state::QUERY_CANCELED | state::LOCK_NOT_AVAILABLE);
     let raised = || fields.context.is_some() && !fields.message.starts_with("canceling statement due to ");
     !ended || fields.detail.is_some() || raised()
