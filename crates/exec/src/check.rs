@@ -53,6 +53,7 @@ pub fn check_rows(
     foreign_keys: bool,
     pace: &mut dyn FnMut(usize, usize),
 ) -> SqlResult<SqlReport> {
+    // Nobody else has the database open: what is committed does not change under the check.
     let catalog = database.catalog().committed();
     let superuser = catalog
         .roles
@@ -65,12 +66,14 @@ pub fn check_rows(
     let mut tables: Vec<&StoredRelation> = catalog
         .relations()
         .map(|entry| &entry.stored)
+        // A materialized view WITH NO DATA has nothing to read.
         .filter(|stored| stored.kind.has_rows() && stored.populated)
         .collect();
     tables.sort_by_key(|stored| stored.oid);
     let mut report = SqlReport::default();
     for (done, stored) in tables.iter().enumerate() {
         pace(done, tables.len());
+        // A table without schema or database cannot be asked about by name: told, and passed over.
         let mut check = match TableCheck::new(database, &catalog, stored, &superuser, &mut report) {
             Ok(check) => check,
             Err(what) => {
@@ -83,6 +86,7 @@ pub fn check_rows(
                 continue;
             }
         };
+        // From the outside in: what is missing makes the later questions fail, too, and is told first.
         check.storage();
         check.columns();
         check.constraints(foreign_keys);
@@ -97,10 +101,12 @@ pub fn check_rows(
     Ok(report)
 }
 
+/// An identifier as SQL takes it, whatever is in it.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// One table, and where its faults are told.
 struct TableCheck<'a> {
     database: &'a Arc<Database>,
     catalog: &'a Catalog,
@@ -139,6 +145,7 @@ impl<'a> TableCheck<'a> {
         })
     }
 
+    /// Notes a fault of this table.
     fn fault(&mut self, what: String, rows: Vec<String>) {
         self.report.faults.push(SqlFault {
             table: format!("{}.{}.{}", self.database_name, self.schema, self.stored.name),
@@ -175,6 +182,7 @@ impl<'a> TableCheck<'a> {
         None
     }
 
+    /// The table for FROM, without tables that inherit from it: those are checked by themselves.
     fn from(&self) -> String {
         let (schema, name) = (quoted(self.schema), quoted(&self.stored.name));
         format!("only {schema}.{name}")
@@ -195,6 +203,7 @@ impl<'a> TableCheck<'a> {
             .filter(|(column, _)| column.not_null)
             .map(|(_, name)| name)
             .collect();
+        // The text of a value reads all of it, and fails for bytes that are no value of the type.
         let read = names.iter().map(|name| format!("count({name}::text)"));
         let counted = required.iter().map(|name| format!("count({name})"));
         let values: Vec<String> = ["count(*)".to_string()]
@@ -224,6 +233,7 @@ impl<'a> TableCheck<'a> {
         }
     }
 
+    /// CHECK, and FOREIGN KEY if asked for: whether some row violates them.
     fn constraints(&mut self, foreign_keys: bool) {
         for constraint in &self.stored.constraints {
             if !constraint.validated {
@@ -233,6 +243,7 @@ impl<'a> TableCheck<'a> {
                 ));
                 continue;
             }
+            // NULL is no violation: `not (..)` is NULL then, too.
             let violations = match &constraint.kind {
                 StoredConstraintKind::Check { expression } => {
                     format!("select ctid::text from {} where not ({expression})", self.from())
@@ -249,6 +260,7 @@ impl<'a> TableCheck<'a> {
                 _ => continue,
             };
             self.report.constraints += 1;
+            // A few rows are enough to find the fault; all could be millions.
             let sql = format!("{violations} limit {ROWS_NAMED}");
             let what = format!("constraint \"{}\" cannot be checked", constraint.name);
             let rows = self.ask(&what, &sql).unwrap_or_default();
@@ -274,6 +286,7 @@ impl<'a> TableCheck<'a> {
         };
         self.report.constraints += 1;
         let codec = RowCodec::new(relation);
+        // Through the engine: no query asks whether a row belongs into its partition.
         let transaction = engine
             .begin_with(BeginOptions::default())
             .map_err(write_error::begin_error)?;
@@ -287,6 +300,7 @@ impl<'a> TableCheck<'a> {
             codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);
             if !test.holds(&row, &mut runtime)? && misplaced.len() < ROWS_NAMED {
                 let id = version.row();
+                // As ctid shows it.
                 misplaced.push(format!("({},{})", id.segment(), id.offset()));
             }
         }
@@ -296,7 +310,8 @@ impl<'a> TableCheck<'a> {
         Ok(())
     }
 
-    /// The query for rows whose key is not in the referenced table.
+    /// The query for rows whose key is not in the referenced table. A NULL in the key frees a row of the check (MATCH
+    /// SIMPLE). None: a table or column of the key is missing.
     fn orphans(&self, key: &StoredForeignKey) -> Option<String> {
         let parent = &self.catalog.relation(Oid(key.referenced))?.stored;
         let schema = &self.catalog.schemas.get(&Oid(parent.schema))?.object.name;

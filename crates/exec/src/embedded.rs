@@ -26,6 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Numbers for sessions in process: above those of network sessions.
 static NEXT_SESSION: AtomicU32 = AtomicU32::new(0x4000_0000);
 
+/// Where the engine tells of a decided ticket, and the session's thread waits. A session has one ticket at a time.
 #[derive(Default)]
 struct Decided {
     last: Mutex<Option<Ticket>>,
@@ -33,6 +34,7 @@ struct Decided {
 }
 
 impl Wake for Decided {
+    // From any thread. The ticket is kept, so that a wake ahead of the wait is not lost.
     fn wake(&self, ticket: Ticket) {
         *self.last.lock() = Some(ticket);
         self.changed.notify_all();
@@ -55,6 +57,7 @@ pub struct LocalSession {
     payer: LocalPayer,
 }
 
+/// The host of a session in process: waits stop the thread, rows gather in `outcomes`.
 struct LocalHost {
     database: Arc<Database>,
     decided: Arc<Decided>,
@@ -62,7 +65,9 @@ struct LocalHost {
     outcomes: Vec<Outcome>,
     current: Outcome,
     notices: Vec<SqlError>,
+    /// Pieces of a COPY's input, the last one first.
     copy_input: Vec<Vec<u8>>,
+    /// What the reply waits for: the highest of the statement's gates.
     gate: Lsn,
 }
 
@@ -99,14 +104,17 @@ impl LocalSession {
 
     /// Runs a text of any number of statements; returns when what it committed is safe.
     pub fn query(&mut self, text: &str) -> SqlResult<Vec<Outcome>> {
+        // Names and labels of users' types, for whatever this thread reads and prints.
         let _types = self.session.state.catalog.enter_types();
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
         self.host.signals.set_deadline(None);
         let result = work::paid_by(&self.payer, || self.session.query(text, &mut self.host));
         if let Err(error) = &result {
+            // The host's duty after any error: a block fails, an implicit transaction is rolled back.
             self.session.statement_failed(error, &mut self.host);
         }
+        // Also after an error, whose words may tell of a commit that is not on disk.
         let gate = std::mem::take(&mut self.host.gate);
         self.host.wait_stable(gate);
         result.map(|()| std::mem::take(&mut self.host.outcomes))
@@ -114,6 +122,7 @@ impl LocalSession {
 
     /// COPY .. FROM STDIN with the given data.
     pub fn copy_in(&mut self, text: &str, data: &[u8]) -> SqlResult<Vec<Outcome>> {
+        // Taken from the end.
         self.host.copy_input = data.chunks(64 << 10).rev().map(<[u8]>::to_vec).collect();
         self.query(text)
     }
@@ -158,6 +167,7 @@ struct LocalPayer {
     clock: Arc<dyn Clock>,
 }
 
+// A slice that is over is no reason to suspend: only cancel, termination and the time limit count.
 impl Payer for LocalPayer {
     fn slice_over(&self, _: bool) -> SqlResult<()> {
         self.signals.end_of_work(&*self.clock)
@@ -229,6 +239,7 @@ impl Host for LocalHost {
         self.outcomes.push(std::mem::take(&mut self.current));
     }
 
+    // Whether the client could have seen something of this statement.
     fn has_answered(&self) -> bool {
         !(self.outcomes.is_empty() && self.current.rows.is_empty() && self.notices.is_empty())
     }
@@ -250,6 +261,8 @@ impl Host for LocalHost {
 
     fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd {
         let decided = self.decided.clone();
+        // The lock is held between the look and the wait: no wake gets lost. The timeout is for signals, which wake
+        // nobody.
         let mut last = decided.last.lock();
         loop {
             if *last == Some(ticket) {
@@ -275,6 +288,7 @@ impl Host for LocalHost {
         WaitEnd::Decided
     }
 
+    // The thread is the caller's own: nobody else waits for it.
     fn yield_now(&mut self) -> WaitEnd {
         self.signal().unwrap_or(WaitEnd::Decided)
     }
