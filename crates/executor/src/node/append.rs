@@ -17,6 +17,7 @@ use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_all};
 use crate::runtime::Runtime;
 
+/// Inputs one after the other.
 pub struct Program {
     inputs: InputsProgram,
 }
@@ -39,6 +40,7 @@ pub(super) struct InputsProgram {
 pub struct Pruning {
     scheme: Arc<PartitionScheme>,
     conditions: Box<[Condition]>,
+    /// By the position of the partition in the scheme.
     branches: Box<[Branch]>,
 }
 
@@ -89,6 +91,7 @@ impl Pruning {
     /// Adds the inputs that may have rows, in their order.
     pub fn select(&self, live: &mut Vec<usize>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let known = evaluate(&self.conditions, &self.scheme.keys, runtime)?;
+        // In the order of the scheme's partitions.
         for position in self.scheme.matching(&known).positions() {
             match &self.branches[position] {
                 Branch::Absent => {}
@@ -192,6 +195,7 @@ impl Inputs {
     pub fn get(&mut self, program: &InputsProgram, place: usize) -> &mut dyn Operator {
         let input = self.live[place];
         self.operators[input]
+            // Made late: of a table with thousands of partitions most are never read.
             .get_or_insert_with(|| program.inputs[input].instantiate())
             .as_mut()
     }

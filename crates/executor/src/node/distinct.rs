@@ -33,6 +33,7 @@ impl Program {
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
+    /// The rows that went out, for DISTINCT without ON: all of them are kept until the end.
     seen: RowSet,
     /// Values of the ON expressions in the last row that went out.
     last: Option<Vec<Datum>>,
@@ -74,6 +75,7 @@ impl Operator for State {
         Ok(false)
     }
 
+    /// The input's row: nothing is changed, only left out.
     fn row(&self) -> &[Datum] {
         self.input.row()
     }

@@ -60,6 +60,7 @@ impl SetCall {
             arguments: arguments.iter().map(Expr::ty).collect(),
             result: *ty,
         };
+        // Without a result of several columns these are none, and `value` takes the one datum as it is.
         let fields = record_columns(signature.body, &site.arguments).unwrap_or_default();
         Ok(SetCall::Set {
             function,
@@ -93,6 +94,7 @@ impl SetCall {
     ) -> SqlResult<Option<Box<dyn RowSource>>> {
         match self {
             SetCall::Routine(site) => {
+                // The routine has run to its end by then: its rows are kept, and charged to the session.
                 let rows = site.rows(row, runtime)?;
                 Ok(Some(functions::set_returning::kept_rows(rows)))
             }
@@ -126,6 +128,7 @@ pub struct Program {
     calls: Vec<SetCall>,
     /// The columns of each call.
     columns: Vec<Vec<ColumnType>>,
+    /// WITH ORDINALITY: an int8 from 1 stands behind the columns of all calls.
     ordinality: bool,
     filter: Option<Expression>,
 }

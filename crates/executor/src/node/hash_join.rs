@@ -66,9 +66,11 @@ struct Built {
 #[derive(Clone, Copy)]
 enum Phase {
     Build,
+    /// The next left row is to be read.
     NeedLeft,
     /// Where the chain of the left row's key goes on.
     Probing(u32),
+    /// RIGHT and FULL: kept right rows that matched nothing, from this one on.
     UnmatchedRight(usize),
     Done,
 }
@@ -77,9 +79,11 @@ pub struct State {
     program: Arc<Program>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
+    /// The distinct keys of the right side; a key's number is its place in `chains`.
     keys: RowSet,
     /// First and last row of each key's chain.
     chains: Vec<(u32, u32)>,
+    /// All rows of the right side that can go out.
     built: Bulk<Built>,
     phase: Phase,
     /// The left row has met a partner.
@@ -107,6 +111,7 @@ impl State {
         }
     }
 
+    /// Reads the right side to its end.
     fn build(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         // A right row with a null in its key joins nothing; RIGHT and FULL still have to show it.
         let keeps_unmatched = matches!(self.program.kind, JoinKind::Right | JoinKind::Full);
@@ -132,6 +137,7 @@ impl State {
             if new {
                 self.chains.push((number, number));
             } else {
+                // Appended, so that the rows of a key come out in the order in which the right side gave them.
                 let last = std::mem::replace(&mut self.chains[key].1, number);
                 self.built[last as usize].next = number;
             }
@@ -148,6 +154,7 @@ impl State {
         let left = self.left.row();
         self.row[..left.len()].clone_from_slice(left);
         let has_null = evaluate_keys(&self.program.left_keys, left, runtime, &mut self.key)?;
+        // A left row with a null matches nothing, but an outer join still shows it.
         let key = if has_null { None } else { self.keys.find(&self.key) };
         Ok(Some(key.map_or(NONE, |key| self.chains[key].0)))
     }

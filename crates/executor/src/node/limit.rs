@@ -40,6 +40,7 @@ impl Program {
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
+    /// The counts are evaluated and the offset is skipped.
     started: bool,
     /// Rows still allowed; None: all.
     left: Option<u64>,
@@ -111,6 +112,7 @@ fn bound(
     let Some(expression) = expression else {
         return Ok(None);
     };
+    // Evaluated once per run: a count may be a parameter or an uncorrelated sub-query.
     match expression.evaluate(&[], runtime)?.as_i64() {
         None => Ok(None),
         Some(value) => u64::try_from(value).map(Some).map_err(|_| negative),
@@ -126,7 +128,10 @@ impl Operator for State {
             self.finished = true;
             return Ok(false);
         }
+        // None, no limit, is always within.
         let within = self.left != Some(0);
+        // The input is not asked for a row that would not go out: a modifying or locking input below must not act on
+        // it.
         if !within && self.program.with_ties.is_none() {
             self.finished = true;
             return Ok(false);

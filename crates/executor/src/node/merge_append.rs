@@ -17,6 +17,7 @@ use crate::runtime::Runtime;
 
 pub struct Program {
     inputs: InputsProgram,
+    /// Of the wanted order, over an input's row.
     keys: Box<[Key]>,
 }
 
@@ -64,12 +65,14 @@ impl State {
         Ok(true)
     }
 
+    /// Whether the current row of one input goes out before that of another.
     fn is_before(&self, left: usize, right: usize) -> bool {
         let (a, b) = (&self.keys[left], &self.keys[right]);
         let order = compare_keys(&self.program.keys, a, b);
         order.then(left.cmp(&right)) == Ordering::Less
     }
 
+    /// Restores the heap after an input was put at its end.
     fn sift_up(&mut self, mut child: usize) {
         while child > 0 {
             let parent = (child - 1) / 2;
@@ -81,6 +84,7 @@ impl State {
         }
     }
 
+    /// Restores the heap after the input on top has moved on or was replaced.
     fn sift_down(&mut self) {
         let mut parent = 0;
         loop {
@@ -108,6 +112,8 @@ impl Operator for State {
             self.started = true;
             self.inputs.start(&self.program.inputs, runtime)?;
             self.keys.resize_with(self.inputs.len(), Vec::new);
+            // Pruning has decided which inputs there are; each is positioned on its first row, or left out if it has
+            // none.
             for position in 0..self.inputs.len() {
                 if self.advance(position, runtime)? {
                     self.heap.push(position);

@@ -95,6 +95,7 @@ node_programs! {
     Measured(measured),
 }
 
+// The scan of a recursive query's work table lives with the query itself: both know one table.
 use recursive_union::work_table_scan as recursive_union_scan;
 
 impl NodeProgram {
@@ -106,6 +107,7 @@ impl NodeProgram {
             NodeProgram::Update(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Delete(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Merge(program) => Arc::get_mut(program).expect(FRESH).counted = true,
+            // EXPLAIN ANALYZE wraps every node: the modifying one stands right below.
             NodeProgram::Measured(program) => {
                 Arc::get_mut(program).expect(FRESH).input.count_affected_rows();
             }
@@ -118,6 +120,7 @@ impl NodeProgram {
 pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
     Ok(match node {
         Node::Result { columns, filter } => NodeProgram::Result(result::Program::compile(columns, filter)?),
+        // What the planner has found to yield no row: a VALUES list without rows, of the width that its parents expect.
         Node::Empty { width } => NodeProgram::Values(values::Program::empty(*width as usize)),
         Node::Values { rows } => NodeProgram::Values(values::Program::compile(rows)?),
         Node::SeqScan(node) => NodeProgram::SeqScan(seq_scan::Program::compile(node)?),
@@ -150,6 +153,7 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::Distinct { input, on } => NodeProgram::Distinct(distinct::Program::compile(input, on)?),
         Node::Aggregate(node) => NodeProgram::Aggregate(aggregate::Program::compile(node)?),
         Node::Window(node) => NodeProgram::Window(window::Program::compile(node)?),
+        // One plan node, two operators: with merge keys the inputs' order has to be kept.
         Node::Append(node) if node.merge.is_empty() => NodeProgram::Append(append::Program::compile(node)?),
         Node::Append(node) => NodeProgram::MergeAppend(merge_append::Program::compile(node)?),
         Node::SetOperation {

@@ -47,7 +47,9 @@ impl Program {
 }
 
 enum Phase {
+    /// The next left row is to be read.
     NeedLeft,
+    /// The left row stands in `row`, right rows are tried on it.
     Matching,
     /// RIGHT and FULL: kept right rows that matched nothing, from this one on.
     UnmatchedRight(usize),
@@ -112,6 +114,8 @@ impl State {
     fn next_right(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let left_width = self.program.left_width;
         if self.program.bindings.is_empty() {
+            // The kept rows are read up; the right side goes on where the left row before has left it. A semi-join may
+            // stop before its end.
             if self.position >= self.kept.len() {
                 if self.complete {
                     return Ok(false);
@@ -134,6 +138,7 @@ impl State {
         Ok(true)
     }
 
+    /// The null-extended form of a left row without a partner.
     fn null_right(&mut self) {
         self.row[self.program.left_width..].fill(Datum::Null);
     }

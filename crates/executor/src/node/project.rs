@@ -75,6 +75,7 @@ impl Operator for State {
         self.input.reset();
     }
 
+    /// A projection and the node below it are one line of EXPLAIN.
     fn observe(&self, observed: &mut Observed) {
         self.input.observe(observed);
     }

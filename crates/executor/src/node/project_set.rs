@@ -46,7 +46,9 @@ pub struct State {
     input: Box<dyn Operator>,
     /// One per set column, while the sets of an input row run.
     sources: Vec<Option<Box<dyn RowSource>>>,
+    /// The sets of the input's current row have rows left, as far as is known.
     running: bool,
+    /// Scalars stay in their places while the sets' columns change.
     row: Vec<Datum>,
     produced: Vec<Datum>,
 }
@@ -70,6 +72,7 @@ impl State {
         for column in &self.program.columns {
             match column {
                 Column::Scalar(expression) => self.row.push(expression.evaluate(self.input.row(), runtime)?),
+                // A strict function with a null opens no source: an empty set.
                 Column::Set(call) => {
                     self.sources.push(call.open(self.input.row(), runtime)?);
                     self.row.push(Datum::Null);
@@ -126,6 +129,7 @@ impl Operator for State {
             if self.advance()? {
                 return Ok(true);
             }
+            // All sets have ended: the input row is done, and vanishes if none of them had a row.
             self.running = false;
         }
     }

@@ -56,9 +56,11 @@ pub struct State {
     program: Arc<Program>,
     base: Box<dyn Operator>,
     step: Box<dyn Operator>,
+    /// The base query is through.
     in_step: bool,
     /// Rows of the running round: the next round's work table.
     produced: Bulk<Vec<Datum>>,
+    /// UNION: all rows that went out so far, of every round.
     seen: RowSet,
     row: Vec<Datum>,
     memory: WorkMemory,
@@ -104,6 +106,7 @@ impl Operator for State {
             }
             // The rows stay, as the next round's input, and are let go of when that round ends.
             self.memory.clear();
+            // The round's rows take the place of those of the round before, which nobody reads any more.
             runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);
             self.in_step = true;
             self.program.begin_round(self.step.as_mut(), runtime);

@@ -43,6 +43,7 @@ pub struct State {
     scan: Option<TableScan>,
     filter: BoundFilter,
     row: Vec<Datum>,
+    /// EvalPlanQual's row has gone out: there is no second one.
     replaced: bool,
     removed: u64,
 }
@@ -81,6 +82,7 @@ impl Operator for State {
         // Parameters are read when the scan starts: a nested loop sets them before each reset scan runs.
         let scan = self.scan.get_or_insert_with(|| {
             filter.bind(&mut self.filter, runtime);
+            // SERIALIZABLE tracks what was read by these columns: nothing above sees any other.
             table.scan_columns(self.program.columns.set())
         });
         loop {

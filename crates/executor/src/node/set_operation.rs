@@ -33,6 +33,7 @@ pub struct State {
     program: Arc<Program>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
+    /// Each distinct row once.
     rows: RowSet,
     /// Per row: how often the left and the right side have it.
     counts: Vec<(u64, u64)>,
@@ -103,6 +104,7 @@ impl Operator for State {
             self.position = 0;
             self.repeats = if self.rows.len() > 0 { self.times(0) } else { 0 };
         }
+        // Rows go out in the order in which they first came, each as often as the counts say.
         while self.position < self.rows.len() {
             if self.repeats > 0 {
                 self.repeats -= 1;

@@ -168,6 +168,7 @@ impl State {
         self.sort()
     }
 
+    /// Stable, and paid for: the session may be suspended between comparisons.
     fn sort(&mut self) -> SqlResult<()> {
         let keys = &self.program.keys;
         work::sort_by(&mut self.rows, |left, right| {
@@ -178,6 +179,7 @@ impl State {
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        // The whole input is read before the first row goes out.
         if !self.sorted {
             self.fill(runtime)?;
             self.sorted = true;

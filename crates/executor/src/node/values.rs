@@ -18,6 +18,7 @@ pub struct Program {
 
 impl Program {
     pub fn compile(rows: &[Vec<Expr>]) -> SqlResult<Arc<Program>> {
+        // The binder has seen to it that all rows are of one width.
         let width = rows.first().map_or(0, Vec::len);
         // One meter for all rows: an INSERT of many thousand rows gives way to others while it is compiled.
         let mut work = Meter::default();
@@ -61,6 +62,7 @@ impl Operator for State {
         };
         self.position += 1;
         runtime.burn(1)?;
+        // Row by row: of INSERT .. VALUES with many rows only one is held as datums.
         self.row.clear();
         for expression in expressions {
             self.row.push(expression.evaluate(&[], runtime)?);

@@ -90,6 +90,7 @@ fn make_rows(
         shared_resets: context.database.shared_resets(),
     };
     let mut rows = TABLES.rows(relation, &source, context.host)?;
+    // Behind the catalog's own: these are rows of tables, which only a running statement can read.
     large_object::shown::append(relation, &mut rows, snapshot, context)?;
     Ok(rows)
 }

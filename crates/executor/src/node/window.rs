@@ -50,6 +50,7 @@ struct Frame {
     exclude: FrameExclusion,
 }
 
+/// One end of a frame; offsets are evaluated for each row.
 enum Bound {
     UnboundedPreceding,
     Preceding(Expression),
@@ -126,6 +127,7 @@ fn compile_frame(frame: &WindowFrame) -> SqlResult<Frame> {
 /// The rows of one partition and what tells them apart.
 #[derive(Default)]
 struct Partition {
+    /// The input's rows; each call's result is appended to them.
     rows: Bulk<Vec<Datum>>,
     /// ORDER BY values of each row.
     keys: Bulk<Vec<Datum>>,
@@ -168,6 +170,7 @@ pub struct State {
     /// The first row of the next partition, and its partition values.
     ahead: Option<(Vec<Datum>, Vec<Datum>)>,
     position: usize,
+    /// The input has ended. The last partition may still be going out.
     exhausted: bool,
     memory: WorkMemory,
 }
@@ -203,6 +206,7 @@ impl State {
                 break;
             }
             let row = self.input.row().to_vec();
+            // The planner has sorted by PARTITION BY first: a row of other values begins the next partition.
             let mut values = Vec::with_capacity(self.program.partition_by.len());
             for expression in &self.program.partition_by {
                 values.push(expression.evaluate(&row, runtime)?);
@@ -296,12 +300,14 @@ fn window_value(
     let count = partition.rows.len();
     let peers = partition.peers(row);
     Ok(match body {
+        // Ranks are 1 more than the rows, or the peer groups, before the row.
         WindowBody::RowNumber => Datum::Int8(row as i64 + 1),
         WindowBody::Rank => Datum::Int8(peers.start as i64 + 1),
         WindowBody::DenseRank => Datum::Int8(partition.group_of[row] as i64 + 1),
         // The division below would be by zero.
         WindowBody::PercentRank if count <= 1 => Datum::Float8(0.0),
         WindowBody::PercentRank => Datum::Float8(peers.start as f64 / (count - 1) as f64),
+        // The share of rows up to the last peer.
         WindowBody::CumeDist => Datum::Float8(peers.end as f64 / count as f64),
         WindowBody::Ntile => {
             // The number of buckets is taken from the partition's first row.
@@ -413,6 +419,7 @@ fn frame_of(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<FrameRows> {
     let frame = &call.frame;
+    // Offsets are evaluated for every row: they may not refer to columns, but may be volatile.
     let start = edge(
         &frame.start,
         frame.mode,
@@ -490,6 +497,7 @@ fn edge(
         FrameMode::Rows if is_start => shifted(row, count),
         FrameMode::Rows => shifted(row + 1, count),
         _ => {
+            // GROUPS: the distance counts peer groups. Beyond the first and the last one lies the partition's edge.
             let groups = partition.groups.len();
             let group = (partition.group_of[row] as i64).saturating_add(distance);
             match (group, is_start) {
@@ -521,6 +529,7 @@ fn range_edge(
     row: usize,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<usize> {
+    // RANGE with an offset has exactly one ORDER BY key.
     let own = &partition.keys[row][0];
     let direction = program.directions[0];
     if own.is_null() {
@@ -555,6 +564,7 @@ fn aggregate_column(
         && call.frame.exclude == FrameExclusion::NoOthers;
     let mut column: Vec<Datum> = Vec::with_capacity(partition.rows.len());
     let mut accumulator = function.start();
+    // Rows of the frame that the accumulator has taken: a growing frame never gives one back.
     let mut added = 0;
     for row in 0..partition.rows.len() {
         runtime.burn(1)?;

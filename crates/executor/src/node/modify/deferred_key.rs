@@ -17,6 +17,7 @@ use crate::runtime::{Runtime, find_index};
 /// The deferrable keys of a written relation.
 pub struct DeferrableKeys(Box<[(IndexId, Deferral)]>);
 
+/// A row that was written under a key that another row had.
 pub struct KeyTaken {
     relation: Arc<Relation>,
     index: IndexId,
@@ -44,6 +45,7 @@ impl DeferrableKeys {
         if self.0.is_empty() {
             return Ok(());
         }
+        // Taken, not looked at: what stays would be laid at the next write's door.
         for (index, row) in runtime.transaction().take_unchecked_keys() {
             let known = self.0.iter().find(|(candidate, _)| *candidate == index);
             let Some(&(index, deferral)) = known else {
@@ -72,6 +74,7 @@ impl KeyTaken {
         self.relation.oid
     }
 
+    /// Whether the row's newest version shares its key with another live row by now; that is 23505.
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let table = runtime.table(self.relation.table)?;
         let index = find_index(&table, self.index)?;

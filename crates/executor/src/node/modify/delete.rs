@@ -117,12 +117,15 @@ impl State {
     ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
         let transaction = runtime.transaction();
+        // The version that the scan has read, by the statement's snapshot: the write compares with it.
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
             return Ok(false);
         };
         loop {
             match self.write(version, written, table, runtime)? {
                 Written::Done => return Ok(true),
+                // Deleted by a first match of the same join, kept by a trigger, or gone by somebody else's hand: no row
+                // of ours.
                 Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
                 Written::Changed(newest) => {
                     let locked = |scan| scan == program.scan;
@@ -179,6 +182,7 @@ impl State {
             // Read in every turn: after a wait the version is another one, and RETURNING shows the one that goes.
             self.old.clear();
             let keys = &target.foreign_keys;
+            // Without any of these the row is deleted by its id alone and never decoded.
             let needed = written.returning.is_some() || written.triggers.is_some() || keys.is_referenced();
             if needed {
                 let view = table.view(version.layout(), version.bytes());
@@ -217,6 +221,7 @@ impl Operator for State {
         let mut current: Option<(MemberNumber, Arc<Table>)> = None;
         while self.input.next(runtime)? {
             runtime.burn(1)?;
+            // Copied: a recheck replaces it, and the input's own row must hold until the input's next.
             copy_row(self.input.row(), &mut self.joined);
             let Some(Mark { member, row: id }) = target_row(&self.joined, program.mark)? else {
                 continue;

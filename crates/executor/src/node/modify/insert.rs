@@ -19,9 +19,11 @@ use crate::expr::{Expression, compile_all};
 use crate::node::{NodeProgram, Operator, compile_node};
 use crate::runtime::Runtime;
 
+/// A compiled INSERT; also the WHEN NOT MATCHED THEN INSERT of a MERGE.
 pub struct Program {
     pub(super) into: InsertTarget,
     input: NodeProgram,
+    /// One per column of the table, over the input's row; defaults are among them.
     values: Box<[Expression]>,
     /// Of a partitioned table: where its rows go.
     routing: Option<Arc<Routing>>,
@@ -35,11 +37,13 @@ impl Program {
     pub fn compile(node: &node::Insert) -> SqlResult<Arc<Program>> {
         let given = given(node);
         let routing = Routing::of(&node.relation, &given, node.on_conflict.as_ref())?;
+        // With routing every leaf has a conflict of its own, over its own indexes.
         let on_conflict = match &node.on_conflict {
             Some(conflict) if routing.is_none() => Some(Conflict::compile(conflict, &node.relation)?),
             _ => None,
         };
         let updates = matches!(&node.on_conflict, Some(conflict) if conflict.updates());
+        // DO UPDATE fires the statement triggers of UPDATE as well, whether or not a row conflicts.
         let operations: &[_] = match updates {
             true => &[TriggerOperation::Insert, TriggerOperation::Update],
             false => &[TriggerOperation::Insert],
@@ -86,6 +90,7 @@ pub struct State {
     router: Option<Router>,
     /// The row to insert, or what ON CONFLICT DO UPDATE made of the existing one.
     new: Vec<Datum>,
+    /// The row of RETURNING.
     row: Vec<Datum>,
     scratch: Vec<u8>,
     buffers: RowBuffers,
@@ -195,6 +200,7 @@ impl State {
         let inserted = leaf.into.insert(&mut open, &mut self.new, runtime);
         self.buffers = writer.into_buffers();
         if inserted? {
+            // Turned back only where somebody reads it: most statements do not.
             if self.program.returning.is_some() || !self.program.view_checks.is_empty() {
                 leaf.to_root(&mut self.new, self.program.into.target.relation.columns.len());
                 self.new.push(Datum::oid(leaf.into.target.relation.oid));

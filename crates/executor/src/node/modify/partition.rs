@@ -19,11 +19,13 @@ use mote_catalog::catalog_store::index_texts::is_call;
 pub struct KeyExpressions(Box<[KeyPart]>);
 
 enum KeyPart {
+    /// The usual case: no expression to evaluate.
     Column(usize),
     Expression(Expression),
 }
 
 impl KeyExpressions {
+    /// The keys are bound over the columns of the row that they will be evaluated on.
     pub fn compile(keys: &[PartitionKey]) -> SqlResult<KeyExpressions> {
         let parts = keys.iter().map(|key| {
             Ok(match &key.target {
@@ -58,6 +60,7 @@ pub struct PartitionTest(Box<[LevelTest]>);
 struct LevelTest {
     keys: KeyExpressions,
     scheme: Arc<PartitionScheme>,
+    /// Of the partition in the scheme.
     position: usize,
 }
 
@@ -77,6 +80,8 @@ impl PartitionTest {
         Ok(Some(PartitionTest(tests.collect::<SqlResult<_>>()?)))
     }
 
+    /// Whether the row would be routed here at every level. By look-up rather than by bounds: a default partition's
+    /// bound is what the others leave.
     pub fn holds(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         for level in &self.0 {
@@ -100,6 +105,7 @@ pub fn no_partition(
     let values: Vec<String> = key
         .iter()
         .zip(&scheme.keys)
+        // Cut to 64 bytes each, as in other messages that quote rows.
         .map(|(value, key)| shown(value, key.ty, runtime.format()))
         .collect();
     let error = SqlError::new(

@@ -311,6 +311,7 @@ pub struct Router {
 
 #[derive(Default)]
 struct Opened {
+    /// In the order in which rows first came to them.
     leaves: Vec<OpenLeaf>,
     key: Vec<Datum>,
     scratch: Vec<u8>,
@@ -351,6 +352,7 @@ impl Router {
 }
 
 impl Level {
+    /// A level below the root evaluates its keys over the root's row, so that a row is converted once, at its leaf.
     fn open(relation: Arc<Relation>, root: &Relation) -> SqlResult<Level> {
         let scheme = relation
             .partitioning

@@ -22,9 +22,11 @@ pub(super) fn run(
     parent: &Relation,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<()> {
+    // The referencing columns cannot hold the old key: no row has it.
     let Some(mut parameters) = referencing.own_values(old, parent, runtime) else {
         return Ok(());
     };
+    // Parameters in the statement's order: the old key for WHERE, then the new one for SET.
     let mut types: Vec<Oid> = own_types(referencing);
     if let (Some(new), ReferentialAction::Cascade) = (new, action) {
         let Some(new) = referencing.own_values(new, parent, runtime) else {
@@ -43,6 +45,8 @@ pub(super) fn run(
     values.parameters = parameters;
     values.after_events = runtime.values.after_events.take();
     let context = runtime.context();
+    // A snapshot and a command of its own: it sees what the outer statement has written, as ri_triggers.c does for its
+    // queries.
     context.transaction.begin_statement(Access::Write);
     let snapshot = context.transaction.snapshot();
     let result = run_to_end(&program, &mut Runtime::new(context, &snapshot, &mut values));
@@ -50,6 +54,7 @@ pub(super) fn run(
     result
 }
 
+/// Pulls all rows: the statements have no RETURNING.
 fn run_to_end(program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     let mut root = program.root.instantiate();
     while root.next(runtime)? {}
@@ -63,6 +68,7 @@ fn own_types(referencing: &Referencing) -> Vec<Oid> {
         .collect()
 }
 
+/// The statement's text, with `$1` and its followers for the key.
 fn statement_text(referencing: &Referencing, action: ReferentialAction, update: bool) -> String {
     let relation = &referencing.relation;
     let names: Vec<String> = referencing
@@ -72,6 +78,7 @@ fn statement_text(referencing: &Referencing, action: ReferentialAction, update: 
         .map(|&column| quoted(&relation.columns[column as usize].name))
         .collect();
     let count = names.len();
+    // Plain `=` between equal types: `own_values` has converted the key.
     let conditions: Vec<String> = names
         .iter()
         .enumerate()
@@ -100,6 +107,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Plans the statement in the session's catalog. Made for each event; nobody's privileges are looked at.
 fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<Program> {
     let context = runtime.context();
     let catalog = &context.session.catalog;

@@ -10,6 +10,7 @@ use crate::row_codec::ColumnCodec;
 use crate::runtime::Runtime;
 use crate::value::equal;
 
+/// What kept values take, the list itself included.
 pub(in crate::node::modify) fn heap_bytes(values: &[Datum]) -> usize {
     size_of_val(values) + values.iter().map(Datum::heap_bytes).sum::<usize>()
 }
@@ -21,6 +22,7 @@ pub(super) fn is_enforced(relation: &Relation, runtime: &Runtime<'_, '_>) -> boo
     relation.foreign_key_firing.fires(replica)
 }
 
+/// The key out of a row, in the foreign key's order.
 pub(super) fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
     columns
         .iter()
@@ -28,6 +30,7 @@ pub(super) fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
         .collect()
 }
 
+/// The same out of a stored version.
 pub(super) fn read(
     table: &Table,
     version: &RowVersion<'_>,
@@ -40,6 +43,7 @@ pub(super) fn read(
     columns.iter().map(read).collect()
 }
 
+/// Whether a row has the key; one with a null in it has none.
 pub(super) fn same_key(row: &[Datum], values: &[Datum]) -> bool {
     row.iter()
         .zip(values)
@@ -85,6 +89,7 @@ pub(super) fn lock_any<'c>(
         }
         Ok(locked) => Ok(locked.newest.map(|version| (version, false))),
         Err(WriteError::Deleted) => Ok(None),
+        // The engine locks no version that the running command wrote; nobody else can change it anyway.
         Err(WriteError::SelfModified) => {
             let newest = runtime.transaction().fetch_newest(table, row);
             Ok(newest.map(|version| (version, true)))

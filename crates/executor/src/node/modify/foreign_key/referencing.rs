@@ -69,6 +69,7 @@ impl Missing {
         heap_bytes(&self.values)
     }
 
+    /// Looks for the key again, now that the statement or the transaction is through.
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let (key, relation) = (&self.key, &self.relation);
         if key.still_refers(relation, self.row, &self.values, runtime)?
@@ -81,6 +82,7 @@ impl Missing {
 }
 
 impl OwnKey {
+    /// After the write of a row with a new key: looks for the referenced row, and notes a miss. As RI_FKey_check.
     pub fn check(
         self: &Arc<OwnKey>,
         relation: &Arc<Relation>,
@@ -93,6 +95,7 @@ impl OwnKey {
         }
         let values = pick(new, &self.key.columns);
         let nulls = values.iter().filter(|value| value.is_null()).count();
+        // MATCH SIMPLE: a null anywhere refers to nothing.
         if nulls == values.len() || nulls > 0 && !self.key.match_full {
             return Ok(());
         }
@@ -104,6 +107,7 @@ impl OwnKey {
         let put_off = self
             .deferral
             .is_some_and(|deferral| DeferredEvents::defer(runtime.session(), deferral));
+        // A miss is no error yet: a later row of the same statement may be the one referred to.
         if put_off || !self.probe(&values, runtime)? {
             let missing = Missing {
                 key: Arc::clone(self),
@@ -116,6 +120,7 @@ impl OwnKey {
         Ok(())
     }
 
+    /// Finds table and index, once per plan.
     fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&ReferencedTable> {
         if let Some(referenced) = self.referenced.get() {
             return Ok(referenced);
@@ -134,6 +139,7 @@ impl OwnKey {
             .ok_or_else(|| {
                 SqlError::internal(format!("foreign key \"{}\" has no index to probe", self.name))
             })?;
+        // The index may have the key's columns in another order than the constraint names them.
         let keys = description.keys.iter().map(|key| match &key.target {
             IndexKeyTarget::Column(column) => {
                 let position = self
@@ -196,6 +202,7 @@ impl OwnKey {
                     Err(_) => return Ok(false),
                 },
             };
+            // 1.005 is in no numeric(12,2) column.
             if key_bound(&value, ty) != KeyBound::Exact {
                 return Ok(false);
             }
@@ -219,6 +226,7 @@ impl OwnKey {
                 }
                 continue;
             };
+            // The entry led to a row that has had the key: its newest version has another one.
             if !has_key(table, &referenced.index, &version, &key, &mut scratch) {
                 continue;
             }
@@ -250,6 +258,7 @@ impl OwnKey {
         ))
     }
 
+    /// 23503 in the words for this end, without its detail.
     fn error(&self, relation: &Relation) -> SqlError {
         SqlError::new(
             state::FOREIGN_KEY_VIOLATION,
