@@ -70,6 +70,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             ..
         } => Cast::compile(compile(argument)?, *from, *ty, *explicit),
         Expr::Domain(domain) => Expression::Domain(Box::new(DomainCheck::compile(domain)?)),
+        // Terms keep their order: which of two failing ones is met first depends on it.
         Expr::And(terms) => Expression::And(compile_all(terms)?),
         Expr::Or(terms) => Expression::Or(compile_all(terms)?),
         Expr::Not(argument) => Expression::Not(Box::new(compile(argument)?)),
@@ -127,6 +128,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             array: compile(array)?,
             all: *all,
         })),
+        // Constants are hashed here, once per plan.
         Expr::InList {
             function,
             argument,
@@ -216,6 +218,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             field: *field as usize,
             ty: *ty,
         },
+        // The tree is compiled with the program; here stands its number and what it is asked.
         Expr::SubPlan(call) => compile_subplan(call)?,
         Expr::SessionValue { value, ty } => Expression::SessionValue {
             value: *value,
@@ -346,6 +349,7 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
             functions,
             negated,
         } => quantified(left, functions, false, *negated)?,
+        // NOT IN arrives as a negated ANY.
         SubPlanKind::All { left, functions } => quantified(left, functions, true, false)?,
     };
     let bindings = call

@@ -50,6 +50,7 @@ impl DomainCheck {
     }
 
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        // CHECK conditions name VALUE, which is the only column of this row.
         let value = [self.argument.evaluate(row, runtime)?];
         for rule in &self.rules {
             match rule {

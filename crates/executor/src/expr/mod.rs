@@ -73,11 +73,13 @@ pub enum Expression {
         test: BooleanTest,
         negated: bool,
     },
+    /// `IS DISTINCT FROM`; negated, `IS NOT DISTINCT FROM`. Never unknown.
     DistinctFrom {
         left: Box<Expression>,
         right: Box<Expression>,
         negated: bool,
     },
+    /// The binder has turned `CASE x WHEN y` into comparisons.
     Case {
         branches: Box<[(Expression, Expression)]>,
         otherwise: Box<Expression>,
@@ -146,6 +148,7 @@ impl Expression {
     /// The value for `row`.
     pub fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         match self {
+            // A copy of a long value is paid for, and may fail for want of memory.
             Expression::Constant(value) => value.try_clone(),
             Expression::Column(index) => row[*index].try_clone(),
             Expression::Parameter(index) => runtime.values.parameters[*index].try_clone(),
@@ -277,6 +280,7 @@ impl Expression {
             Expression::ArrayComparison(comparison) => comparison.evaluate(row, runtime),
             Expression::InList(list) => list.evaluate(row, runtime),
             Expression::RowComparison(comparison) => comparison.evaluate(row, runtime),
+            // Anything else of type boolean: NULL becomes unknown.
             other => Ok(other.evaluate(row, runtime)?.as_bool()),
         }
     }
