@@ -293,6 +293,8 @@ impl Aggregate {
         match accumulator {
             Accumulator::Count(count) => *count += 1,
             Accumulator::Integer { sum, count } => {
+                // Sixteen bytes: no count of int8 values that fits a table overflows them. The result's range is
+                // checked at the end.
                 *sum += arguments[0].as_i64().unwrap_or(0) as i128;
                 *count += 1;
             }
@@ -307,6 +309,7 @@ impl Aggregate {
                 let value = mote_types::compare::as_numeric(&arguments[0]).unwrap_or(Numeric::ZERO);
                 squares.add(&value)?;
             }
+            // The SQL standard's order is (Y, X).
             Accumulator::Pair { .. } => add_pair(accumulator, float8(&arguments[1]), float8(&arguments[0]))?,
             Accumulator::Interval { sum, count } => {
                 *sum = super::datetime::add_intervals(sum, super::interval(&arguments[0]))?;
@@ -328,9 +331,11 @@ impl Aggregate {
                     Aggregate::ArrayAgg if types[0].is_array() => super::array::subarray(&arguments[0])?,
                     _ => arguments[0].try_clone()?,
                 };
+                // Paid for as it grows: a list's doubling can take as long as many rows.
                 work::push(list, value)?;
             }
             Accumulator::Ordered { direct, values } => {
+                // The direct argument is the same for every row; the first row with a value brings it.
                 if let [first, .., value] | [first @ value] = arguments
                     && !value.is_null()
                 {
@@ -349,7 +354,9 @@ impl Aggregate {
         Ok(())
     }
 
+    /// One value and the best so far, neither null, become one.
     fn fold(self, best: &mut Datum, value: &Datum) -> SqlResult<()> {
+        // The first value of the group.
         if best.is_null() {
             *best = value.try_clone()?;
             return Ok(());
@@ -395,6 +402,7 @@ impl Aggregate {
                         SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
                     })?),
                     Aggregate::SumInt8 => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0)),
+                    // avg of integers is numeric, with the scale that numeric division chooses.
                     _ => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0).div(&Numeric::from(*count))?),
                 }
             }
@@ -417,7 +425,9 @@ impl Aggregate {
                 };
                 Datum::Interval(Box::new(value))
             }
+            // A copy: as a window function the accumulator goes on growing behind the result.
             Accumulator::Value(value) => value.try_clone()?,
+            // array_agg over no rows is NULL, not an empty array.
             Accumulator::List(list) if list.is_empty() => Datum::Null,
             Accumulator::List(list) => match self {
                 Aggregate::JsonAgg { binary } => super::json::array_of(list, binary)?,
@@ -439,6 +449,7 @@ impl Aggregate {
         })
     }
 
+    /// float8_avg, float8_var_samp and their kin.
     fn finish_float(self, count: f64, sum: f64, squares: f64) -> Datum {
         if count == 0.0 {
             return Datum::Null;
@@ -448,6 +459,7 @@ impl Aggregate {
             Aggregate::SumFloat8 => Datum::Float8(sum),
             Aggregate::AverageFloat => Datum::Float8(sum / count),
             Aggregate::VarianceFloat(spread) => {
+                // The sample's spread of one value is undefined: NULL.
                 if spread.sample && count <= 1.0 {
                     return Datum::Null;
                 }
@@ -458,6 +470,7 @@ impl Aggregate {
         }
     }
 
+    /// Covariance, correlation and the least-squares fit (float8_regr_accum's state).
     fn finish_pair(self, accumulator: &Accumulator) -> Datum {
         let Accumulator::Pair {
             count,
@@ -479,7 +492,9 @@ impl Aggregate {
                 Regression::Products => *products,
                 Regression::AverageX => sum_x / count,
                 Regression::AverageY => sum_y / count,
+                // A vertical line has no slope; PostgreSQL answers NULL for these.
                 _ if *squares_x == 0.0 => return Datum::Null,
+                // A horizontal line is fitted perfectly.
                 Regression::Determination if *squares_y == 0.0 => 1.0,
                 Regression::Determination => (products * products) / (squares_x * squares_y),
                 Regression::Slope => products / squares_x,
@@ -504,8 +519,11 @@ fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> S
     *count += 1.0;
     *sum += value;
     if *count > 1.0 {
+        // Youngs and Cramer: the difference is taken from the scaled mean, which keeps small deviations of large
+        // numbers.
         let deviation = value * *count - *sum;
         *squares += deviation * deviation / (*count * (*count - 1.0));
+        // An overflow of finite inputs is an error; an infinite input is none.
         if (sum.is_infinite() || squares.is_infinite()) && !old_sum.is_infinite() && !value.is_infinite() {
             return Err(super::arithmetic::float_overflow());
         }
@@ -518,6 +536,7 @@ fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> S
     Ok(())
 }
 
+/// The same for two columns and the products of their differences.
 fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) -> SqlResult<()> {
     let Accumulator::Pair {
         count,
@@ -578,6 +597,7 @@ fn join_text(joined: &mut Option<String>, arguments: &[Datum]) -> SqlResult<()> 
     work::grow(joined, text(&arguments[0]))
 }
 
+/// string_agg of bytea, by the rules of `join_text`.
 fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) -> SqlResult<()> {
     if arguments[0].is_null() {
         return Ok(());

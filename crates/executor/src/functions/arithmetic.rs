@@ -60,6 +60,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// The operation of a name such as `int4pl`, by what follows the type.
 fn by_suffix(suffix: &str) -> Option<Body> {
     macro_rules! arithmetic {
         ($operation:ident) => {
@@ -90,6 +91,7 @@ fn by_suffix(suffix: &str) -> Option<Body> {
     })
 }
 
+/// 22003 in the words for this width.
 #[cold]
 pub fn out_of_range(width: IntegerWidth) -> SqlError {
     let name = match width {
@@ -110,6 +112,7 @@ pub fn float_underflow() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow")
 }
 
+// Euclid's. Unsigned, so that the smallest int8 has an absolute value.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -124,11 +127,13 @@ fn narrow_gcd(a: i64, b: i64) -> SqlResult<Datum> {
         .map_err(|_| out_of_range(IntegerWidth::Four))
 }
 
+/// None: it does not fit int8.
 fn lcm(a: i64, b: i64) -> Option<i64> {
     if a == 0 || b == 0 {
         return Some(0);
     }
     let gcd = gcd(a.unsigned_abs(), b.unsigned_abs());
+    // Divided first, so that only the result itself can overflow.
     let lcm = (a.unsigned_abs() / gcd).checked_mul(b.unsigned_abs())?;
     i64::try_from(lcm).ok()
 }

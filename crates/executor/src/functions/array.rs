@@ -78,6 +78,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// The dimension that array_lower, array_upper and array_length ask about, counted from 1; None: there is none.
 fn dimension(arguments: &[Datum]) -> Option<Dimension> {
     let number = usize::try_from(int4(&arguments[1])).ok()?.checked_sub(1)?;
     array_of(&arguments[0]).dims.get(number).copied()
@@ -122,6 +123,7 @@ fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>)
         return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message)
             .detail("Low bound array has different size than dimensions array."));
     }
+    // PostgreSQL's MAXDIM.
     if lengths.len() > 6 {
         let message = format!(
             "number of dimensions ({}) exceeds the maximum allowed (6)",
@@ -152,6 +154,7 @@ fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>)
     })))
 }
 
+/// Copies of one value, paid for one by one: a long value repeated often is much memory.
 fn repeated(value: &Datum, count: usize) -> SqlResult<Vec<Datum>> {
     let mut elements = work::list(count)?;
     let mut meter = Meter::default();
@@ -172,6 +175,7 @@ fn trim(array: &Array, count: i32) -> SqlResult<Datum> {
     if count == length {
         return Ok(Datum::array(array.element, Vec::new()));
     }
+    // Elements of the inner dimensions stand together: the outermost one is cut at a multiple of them.
     let kept = array.elements.len() / length as usize * (length - count) as usize;
     let mut out = Array {
         element: array.element,
@@ -227,6 +231,7 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
 fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     let (left, right) = match (left, right) {
         (Datum::Array(left), Datum::Array(right)) => (left, right),
+        // A null array is concatenated as if it were not there.
         (Datum::Null, other) | (other, _) => return other.try_clone(),
     };
     if left.dims.is_empty() || right.dims.is_empty() {
@@ -250,6 +255,7 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     } else {
         left.dims.clone()
     };
+    // What must agree: all dimensions but the outermost, or all of the smaller one.
     let (inner_left, inner_right, added) = match l.cmp(&r) {
         std::cmp::Ordering::Equal => (&left.dims[1..], &right.dims[1..], right.dims[0].length),
         std::cmp::Ordering::Greater if l == r + 1 => (&left.dims[1..], &right.dims[..], 1),
@@ -281,6 +287,7 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     })))
 }
 
+/// array_to_string: nulls are left out, or written as `null` says.
 fn to_text(
     runtime: &mut Runtime<'_, '_>,
     site: &CallSite,

@@ -36,6 +36,7 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(Datum::Int4(value[at] as i32))
         }),
         "byteaSetByte" => Body::Pure(|a| {
+            // A copy: the argument belongs to the row.
             let mut value = joined(&[bytes(&a[0])])?;
             let at = position(int4(&a[1]) as i64, value.len() as i64)?;
             value[at] = int4(&a[2]) as u8;
@@ -120,6 +121,7 @@ fn substring(value: &[u8], start: i32, length: Option<i32>) -> SqlResult<Datum> 
     joined(&[if from < to { &value[from..to] } else { &[] }]).map(Datum::bytea)
 }
 
+/// The bytes with `length` of them from `start` replaced; as for text, but no character is split.
 fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResult<Datum> {
     if start <= 0 {
         return Err(negative_substring());
@@ -135,7 +137,9 @@ fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResu
     joined(&[&value[..before], replacement, &value[after..]]).map(Datum::bytea)
 }
 
+/// Takes bytes of a set off one end or both.
 fn trim(value: &[u8], unwanted: &[u8], left: bool, right: bool) -> SqlResult<Datum> {
+    // A table of all bytes: the set may be long, and is looked at once.
     let mut is_unwanted = [false; 256];
     for chunk in work::chunks(unwanted) {
         chunk?.iter().for_each(|&byte| is_unwanted[byte as usize] = true);
@@ -162,6 +166,7 @@ fn trim(value: &[u8], unwanted: &[u8], left: bool, right: bool) -> SqlResult<Dat
     joined(&[&value[from..to]]).map(Datum::bytea)
 }
 
+/// Two lower-case digits per byte.
 pub fn hex(value: &[u8]) -> SqlResult<String> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = work::bytes_buffer(value.len() * 2)?;
@@ -186,6 +191,7 @@ fn unknown_encoding(name: &str) -> SqlError {
     )
 }
 
+/// encode(bytes, format). What would be too long is refused before it is made.
 fn encode(value: &[u8], format: &str) -> SqlResult<String> {
     let name = format.to_ascii_lowercase();
     let bytes = match name.as_str() {
@@ -218,6 +224,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// A line of base64, as MIME and PostgreSQL break it.
 const BASE64_LINE: usize = 76;
 
+/// Base64 with line breaks every 76 characters, none at the end.
 fn base64(value: &[u8]) -> SqlResult<String> {
     let mut out = work::bytes_buffer(value.len().div_ceil(3) * 4 + value.len() / (BASE64_LINE / 4 * 3))?;
     let mut meter = Meter::default();
@@ -226,6 +233,7 @@ fn base64(value: &[u8]) -> SqlResult<String> {
             out.push(b'\n');
         }
         for chunk in line.chunks(3) {
+            // Three bytes, the missing ones zero: four digits of six bits, of which the last ones may be padding.
             let word =
                 chunk.iter().fold(0u32, |word, &byte| word << 8 | byte as u32) << (8 * (3 - chunk.len()));
             out.extend((0..4).map(|position| match position <= chunk.len() {
@@ -249,6 +257,7 @@ const BASE64_VALUES: [u8; 256] = {
     values
 };
 
+/// The bytes of a base64 text; white space anywhere is skipped.
 fn unbase64(value: &str) -> SqlResult<Vec<u8>> {
     let invalid = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
     let (mut out, mut word, mut count, mut padding) = (work::bytes_buffer(value.len() / 4 * 3)?, 0u32, 0, 0);
@@ -286,10 +295,12 @@ fn unbase64(value: &str) -> SqlResult<Vec<u8>> {
         return Err(invalid("invalid base64 end sequence".into())
             .hint("Input data is missing padding, is truncated, or is otherwise corrupted."));
     }
+    // Every padding sign stands for a byte that was not there.
     out.truncate(out.len() - padding.min(out.len()));
     Ok(out)
 }
 
+/// The bytes of hexadecimal digits; white space is skipped.
 fn unhex(value: &str) -> SqlResult<Vec<u8>> {
     let mut out = work::bytes_buffer(value.len() / 2)?;
     let mut high = None;
@@ -319,6 +330,7 @@ fn unhex(value: &str) -> SqlResult<Vec<u8>> {
     }
 }
 
+/// The escape format: backslashes doubled; zero and bytes from 128 on as three octal digits.
 fn escape(value: &[u8]) -> SqlResult<String> {
     let mut out = String::new();
     for chunk in work::chunks(value) {

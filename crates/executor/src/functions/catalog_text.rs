@@ -20,11 +20,13 @@ use mote_catalog::views::{
     text as views_text, updatable,
 };
 
+/// pg_type_is_visible: whether the type's bare name finds it; NULL where there is none.
 fn is_type_visible(runtime: &mut Runtime<'_, '_>, ty: Oid) -> Datum {
     if type_info(ty).is_some() {
         return Datum::Bool(true);
     }
     let catalog = &runtime.session().catalog;
+    // An array type is seen where its element type is.
     let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
     let Some(known) = catalog.user_type(element) else {
         return Datum::Null;
@@ -124,6 +126,7 @@ pub fn body(name: &str) -> Option<Body> {
             let relation = object_text::number(oid::REGCLASS, text(&a[0]), &runtime.session().catalog)?;
             Ok(view(runtime, relation))
         }),
+        // Expressions are kept as text already.
         "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_get_expr_ext" => Body::Pure(|a| {
             let shown = text(&a[0]);
@@ -213,6 +216,7 @@ fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
     Facts::new(runtime.session().reader(), runtime.database().engine())
 }
 
+/// pg_table_is_visible, for relations and indexes.
 fn is_visible(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
     let facts = facts(runtime);
     if let Some(known) = facts.relation(relation) {
@@ -246,6 +250,7 @@ fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum
     Ok(found.map_or(Datum::Null, Datum::from))
 }
 
+/// pg_get_constraintdef: of a table, a domain, or a constraint trigger.
 fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
     let Some(known) = facts.relation_with_part(Oid(constraint)) else {
@@ -303,6 +308,7 @@ fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
         .map_or(Datum::Null, Datum::from)
 }
 
+/// pg_get_serial_sequence: the sequence that the column owns, as `schema.name`.
 fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> SqlResult<Datum> {
     let relation = object_text::number(oid::REGCLASS, table, &runtime.session().catalog)?;
     let catalog = &runtime.session().catalog;

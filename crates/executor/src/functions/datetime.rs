@@ -81,6 +81,7 @@ pub fn body(name: &str) -> Option<Body> {
         }
         "timetz_zone" => Body::Runtime(|runtime, _, a| {
             let zone = TimeZone::parse_for_at(text(&a[0]))?;
+            // A time of day has no date: the zone's offset is that of the transaction's start.
             let now_us = runtime.session().transaction_start_us;
             Ok(TimeTz::of(&a[1]).at(zone.offset_at_utc_s(now_us))?.to_datum())
         }),
@@ -93,6 +94,7 @@ pub fn body(name: &str) -> Option<Body> {
         }
         "timestamp_age" => Body::Pure(|a| age(instant(&a[0]), instant(&a[1]))),
         "timestamptz_age" => Body::Runtime(|runtime, _, a| {
+            // Both on the session's clock: the years and months between are those of the calendar on the wall.
             let zone = &runtime.format().time_zone;
             age(zone.to_local_us(instant(&a[0])), zone.to_local_us(instant(&a[1])))
         }),
@@ -173,6 +175,7 @@ pub fn common_instants(runtime: &Runtime<'_, '_>, left: &Datum, right: &Datum) -
         };
         if zoned && datetime::is_finite_timestamp(local) {
             let zone = &runtime.format().time_zone;
+            // A reading beyond all instants compares as itself.
             zone.to_utc_us(local).unwrap_or(local)
         } else {
             local
@@ -206,11 +209,13 @@ fn at_zone(value: &Datum, zone: impl FnOnce() -> SqlResult<TimeZone>) -> SqlResu
     }
 }
 
+/// A reading of a zone's clock as an instant; 22008 beyond the range of timestamps.
 fn to_utc(local_us: i64, zone: &TimeZone) -> SqlResult<i64> {
     zone.to_utc_us(local_us)
         .ok_or_else(|| SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))
 }
 
+/// A zone by its distance from UTC.
 fn interval_zone(offset: &Interval) -> SqlResult<TimeZone> {
     if offset.months != 0 || offset.days != 0 {
         let shown = output_to_string(
@@ -241,6 +246,7 @@ fn out_of_range() -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range")
 }
 
+/// to_timestamp(double): seconds since 1970. Microseconds are rounded to even, as in PostgreSQL.
 fn from_epoch(seconds: f64) -> SqlResult<Datum> {
     if seconds.is_nan() {
         return Err(SqlError::new(
@@ -282,6 +288,7 @@ enum WhoseYear {
     Counted,
 }
 
+/// A date out of its parts, in days from 2000-01-01; 22008 with the date in the message.
 fn make_date(year: i32, month: i32, day: i32, whose_year: WhoseYear) -> SqlResult<i32> {
     // A negative year is BC; there is no year 0.
     let astronomical = if year < 0 { year + 1 } else { year };
@@ -310,6 +317,7 @@ fn make_date(year: i32, month: i32, day: i32, whose_year: WhoseYear) -> SqlResul
     Ok(days as i32)
 }
 
+/// A time of day in microseconds; 24:00:00 is one, and 60 seconds are.
 fn make_time(hour: i32, minute: i32, second: f64) -> SqlResult<i64> {
     // Rounded first: 60.0000001 seconds are 60.
     let seconds_us = (second * 1e6).round_ties_even();
@@ -413,6 +421,7 @@ fn overlaps(a: &[Datum], format: &FormatSettings) -> SqlResult<Datum> {
         Datum::Unsigned8(number) => Some(*number as i64),
         _ => None,
     };
+    // Either period may be given with its ends the wrong way round; a known end comes first.
     let order = |x: Option<i64>, y: Option<i64>| match (x, y) {
         (None, None) => None,
         (None, Some(y)) => Some((y, None)),

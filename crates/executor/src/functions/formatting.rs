@@ -99,6 +99,7 @@ fn parse_identifier(value: &str, strict: bool) -> SqlResult<Vec<String>> {
             }
             parts.push(part);
         } else {
+            // As an identifier of the grammar: any character beyond ASCII is a letter.
             let starts = |c: char| c.is_alphabetic() || c == '_' || !c.is_ascii();
             let continues = |c: char| starts(c) || c.is_ascii_digit() || c == '$';
             if !rest.starts_with(starts) {
@@ -122,6 +123,7 @@ fn parse_identifier(value: &str, strict: bool) -> SqlResult<Vec<String>> {
     }
 }
 
+/// The text as a literal, in the escape form where it has backslashes: it is read alike under every setting.
 pub fn quote_literal(value: &str) -> String {
     let quoted = value.replace('\'', "''");
     if value.contains('\\') {
@@ -192,11 +194,13 @@ fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -
                 argument(arguments, position)?.as_i64().unwrap_or(0)
             }
         };
+        // An explicit position also sets where the following ones go on.
         let position = specifier.position.unwrap_or(next_argument);
         next_argument = position + 1;
         let value = argument(arguments, position)?;
         let ty = site.arguments.get(position).copied().unwrap_or(ColumnType::TEXT);
         let shown = specifier.show(runtime, value, ty)?;
+        // A negative width turns the value to the left.
         let left = specifier.left || width < 0;
         let padding = (width.unsigned_abs() as usize).saturating_sub(char_count(&shown)?);
         work::make_room(&mut out, padding)?;
@@ -225,6 +229,7 @@ enum Width {
     Argument(Option<usize>),
 }
 
+/// One `%` of a template: `%[position$][-][width]conversion`.
 struct Specifier {
     position: Option<usize>,
     left: bool,
@@ -243,6 +248,7 @@ impl Specifier {
             width: Width::None,
             conversion: 's',
         };
+        // A position if `$` follows, else the width already.
         let number = digits(characters);
         match (number, characters.peek()) {
             (Some(number), Some('$')) => {
@@ -287,6 +293,7 @@ impl Specifier {
         Ok(specifier)
     }
 
+    /// The value as the conversion wants it: plain, as an identifier, as a literal.
     fn show(&self, runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
         if value.is_null() {
             return match self.conversion {
@@ -311,6 +318,7 @@ impl Specifier {
     }
 }
 
+/// The number that comes next, saturating; None: no digit comes.
 fn digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<i64> {
     let mut number = None;
     while let Some(digit) = characters.peek().and_then(|c| c.to_digit(10)) {

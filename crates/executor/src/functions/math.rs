@@ -37,6 +37,7 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Pure(|a| Ok(numeric(&a[0]).min_scale().map_or(Datum::Null, Datum::Int4)))
         }
         "numeric_trim_scale" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trim_scale()))),
+        // round of a float goes to the even neighbour, unlike that of a numeric, which goes away from zero.
         "dround" => float!(|x| x.round_ties_even()),
         "dtrunc" => float!(|x| x.trunc()),
         "dceil" => float!(|x| x.ceil()),
@@ -167,6 +168,7 @@ fn square_root(x: f64) -> SqlResult<Datum> {
     Ok(Datum::Float8(x.sqrt()))
 }
 
+/// float8 to a power, with the errors of PostgreSQL's dpow for what C's pow answers by NaN, zero or infinity.
 fn power(x: f64, y: f64) -> SqlResult<Datum> {
     let refuse = |message: &str| Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     if x == 0.0 && y < 0.0 {
@@ -197,6 +199,7 @@ fn exponential(x: f64) -> SqlResult<Datum> {
     Ok(Datum::Float8(result))
 }
 
+/// A logarithm to whatever base; zero and negative numbers have an SQLSTATE of their own.
 fn logarithm(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     let refuse = |message: &str| Err(SqlError::new(state::INVALID_ARGUMENT_FOR_LOG, message));
     if x == 0.0 {
@@ -212,6 +215,7 @@ fn out_of_domain() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range")
 }
 
+/// A function of an angle in radians; an infinite angle is none.
 fn trigonometric(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     if x.is_infinite() {
         Err(out_of_domain())
@@ -220,6 +224,7 @@ fn trigonometric(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     }
 }
 
+/// asin and acos: NaN passes, a number beyond 1 is an error.
 fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     if x.abs() > 1.0 {
         Err(out_of_domain())
@@ -252,6 +257,7 @@ fn check_bucket(count: i32) -> SqlResult<()> {
     }
 }
 
+/// The bucket of `count` equal ones between the bounds, from 1; 0 before the first, count + 1 behind the last.
 fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResult<Datum> {
     check_bucket(count)?;
     if operand.is_nan() || low.is_nan() || high.is_nan() {
@@ -265,6 +271,7 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
     if low == high {
         return Err(refuse_bucket("lower bound cannot equal upper bound"));
     }
+    // Bounds that fall are mirrored.
     let (x, from, to) = if low < high {
         (operand, low, high)
     } else {
@@ -277,11 +284,13 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
             .checked_add(1)
             .ok_or_else(|| super::arithmetic::out_of_range(super::arithmetic::IntegerWidth::Four))?
     } else {
+        // Rounding may reach the bound above: such a value belongs to the last bucket.
         (((x - from) / (to - from) * count as f64) as i32).min(count - 1) + 1
     };
     Ok(Datum::Int4(bucket))
 }
 
+/// The same in exact arithmetic.
 fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count: i32) -> SqlResult<Datum> {
     check_bucket(count)?;
     if operand.is_nan() || low.is_nan() || high.is_nan() {

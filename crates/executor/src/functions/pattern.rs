@@ -140,6 +140,7 @@ mote_common::per_thread! {
     static REGEXES: RefCell<HashMap<(String, String), Arc<Regex>>> = RefCell::default();
 }
 
+/// LIKE and ILIKE, with the pattern compiled or found in the thread's cache.
 fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
     let pattern = text(&arguments[1]);
     let compiled = LIKE_PATTERNS.with(|patterns| -> SqlResult<Arc<LikePattern>> {
@@ -182,6 +183,7 @@ fn bytes_like(value: &[u8], pattern: &[u8]) -> SqlResult<bool> {
         meter.tick(4)?;
         (value, pattern) = match (pattern, value) {
             ([], []) => return Ok(true),
+            // Tried with an empty run first; `resume` lengthens it where the rest does not match.
             ([b'%', rest @ ..], _) => {
                 resume = Some((rest, value));
                 (value, rest)
@@ -240,6 +242,7 @@ fn compile(pattern: &str, flags: &str) -> SqlResult<Arc<Regex>> {
     Ok(compiled)
 }
 
+/// The option letters of the regexp functions.
 fn options(flags: &str) -> SqlResult<Options> {
     let mut options = Options::default();
     // `g` is the caller's.
@@ -252,6 +255,7 @@ fn options(flags: &str) -> SqlResult<Options> {
     Ok(options)
 }
 
+/// `g` where a function has one answer only.
 pub fn forbid_global(flags: &str, function: &str) -> SqlResult<()> {
     if flags.contains('g') {
         let message = format!("{function} does not support the \"global\" option");
@@ -323,6 +327,7 @@ fn replace(
     };
     let mut out = String::new();
     let mut done = 0;
+    // Matches are looked for one at a time: the first is enough for most calls.
     for (number, found) in regex.matches(value, from).enumerate() {
         let found = found?;
         if which != 0 && number + 1 != which {
@@ -363,6 +368,7 @@ fn expand(value: &str, found: &Match, replacement: &str, out: &mut String) -> Sq
                 work::grow(out, group.map_or("", |range| &value[range]))?;
             }
             Some('\\') => work::grow(out, "\\")?,
+            // Any other character keeps its backslash.
             Some(other) => {
                 work::grow(out, "\\")?;
                 work::grow(out, other.encode_utf8(&mut [0; 4]))?;
@@ -374,6 +380,7 @@ fn expand(value: &str, found: &Match, replacement: &str, out: &mut String) -> Sq
     work::grow(out, rest)
 }
 
+/// regexp_count.
 fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum> {
     let from = offset(value, start)?;
     forbid_global(flags, "regexp_count()")?;
@@ -438,6 +445,7 @@ fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: 
     }))
 }
 
+/// regexp_substr: the match, or one of its groups; NULL for none.
 fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> SqlResult<Datum> {
     let wanted = Wanted {
         start,
@@ -449,6 +457,7 @@ fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> S
     part(text(&arguments[0]), found)
 }
 
+/// A match's groups as an array; the whole match where the pattern has no group.
 fn groups_of(value: &str, found: &Match) -> SqlResult<Datum> {
     let mut groups: Vec<Datum> = found
         .groups()

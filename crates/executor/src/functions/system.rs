@@ -36,6 +36,7 @@ pub fn body(name: &str) -> Option<Body> {
     catalog_text::body(name)
 }
 
+/// Functions about the session, other sessions and the transaction.
 fn session(name: &str) -> Option<Body> {
     Some(match name {
         "pgsql_version" => Body::Runtime(|runtime, _, _| {
@@ -56,6 +57,7 @@ fn session(name: &str) -> Option<Body> {
                 .search_path
                 .iter()
                 .any(|schema| schema.starts_with("pg_temp"));
+            // Schemas that are searched without being named are shown where the argument asks for them.
             let path = catalog.search_path().into_iter().filter(|schema| {
                 let named = match schema.as_str() {
                     "pg_catalog" => listed,
@@ -85,6 +87,7 @@ fn session(name: &str) -> Option<Body> {
         "pg_typeof" => Body::Runtime(|_, site, _| Ok(Datum::Oid(site.arguments[0].oid.0))),
         "pg_num_nulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, true))),
         "pg_num_nonnulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, false))),
+        // The bytes of the value alone, as a row stores it.
         "pg_column_size" => Body::Runtime(|_, site, a| {
             let mut stored = Vec::new();
             mote_types::encode_storage(&a[0], site.arguments[0], &mut stored);
@@ -153,6 +156,7 @@ fn session(name: &str) -> Option<Body> {
             let client = runtime.session().activity.doing().client;
             Ok(client.map_or(Datum::Null, |client| Datum::Int4(client.port() as i32)))
         }),
+        // There is no row security.
         "row_security_active" | "row_security_active_name" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_my_temp_schema" => Body::Runtime(|runtime, _, _| {
             let schema = runtime.session().catalog.temporary_schema();
@@ -210,11 +214,13 @@ fn session(name: &str) -> Option<Body> {
 
 /// The sessions in whose way another one stands, as pids: holders of what it waits for, and who queues before it.
 fn blocking_pids(runtime: &Runtime<'_, '_>, pid: i32) -> impl Iterator<Item = i32> + use<> {
+    // What it shows may rest on commits that are not stable yet: the reply waits for them.
     runtime.transaction().note_view();
     let blockers = runtime.database().engine().blockers(pid as u32).into_iter();
     blockers.map(|(session, _)| session as i32)
 }
 
+/// pg_stat_reset_shared: counts go on, and are shown from here on as if they had begun at zero.
 fn reset_shared(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
     let name = text(&arguments[0]);
@@ -300,6 +306,7 @@ fn await_end(runtime: &mut Runtime<'_, '_>, pid: i32, timeout_ms: i64) -> SqlRes
     Ok(Datum::Bool(true))
 }
 
+/// set_config(name, value, is_local): SET as a function, with the checks of SET.
 fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let Some(name) = a[0].as_str() else {
         return Err(SqlError::new(
@@ -322,6 +329,7 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
         value = context.session.check_identity(name, &value)?;
     }
     let settings = &mut context.session.settings;
+    // The client hears of a change as it does after SET: some settings are reported by ParameterStatus.
     if let Some(reported) = settings.set(name, &value, local, depth)? {
         context.host.parameter_status(reported.name, &reported.value);
     }
@@ -354,6 +362,7 @@ fn set_characteristic(context: &mut StatementContext<'_>, name: &str, value: &st
                 let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
                 invalid(message).hint(settings::ISOLATION_HINT)
             })?;
+            // The same level again is no change, and allowed.
             if level != chosen.isolation {
                 return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
             }
@@ -388,6 +397,7 @@ fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
     Datum::Int4(arguments.iter().filter(|value| value.is_null() == nulls).count() as i32)
 }
 
+/// pg_sleep. The session is parked; a cancel or statement_timeout ends it.
 fn sleep(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let seconds = float8(&a[0]).max(0.0);
     let context = runtime.context();
@@ -411,6 +421,7 @@ fn random_uuid() -> SqlResult<Datum> {
 
 // Advisory locks.
 
+/// What an advisory lock function does, as its name tells.
 struct AdvisoryCall {
     mode: AdvisoryMode,
     scope: AdvisoryScope,
@@ -449,6 +460,7 @@ fn advisory(name: &str) -> Option<Body> {
 impl AdvisoryCall {
     fn run(&self, runtime: &mut Runtime<'_, '_>, a: &[Datum]) -> SqlResult<Datum> {
         let database = runtime.session().catalog.database.0;
+        // A key of one int8 never meets one of two int4, even with the same bits.
         let key = match a {
             [Datum::Int8(key)] => AdvisoryKey {
                 database,
@@ -518,6 +530,7 @@ pub(super) fn refuse_in_recovery(database: &Database) -> SqlResult<()> {
     )
 }
 
+/// Functions about sizes, the log, sequences, partitions and names of objects.
 fn storage(name: &str) -> Option<Body> {
     Some(match name {
         "pg_relation_size_regclass" | "pg_relation_size" | "pg_table_size" => {
@@ -533,11 +546,13 @@ fn storage(name: &str) -> Option<Body> {
         }
         // Scans are not counted.
         "pg_stat_get_numscans" => Body::Pure(|_| Ok(Datum::Int8(0))),
+        // Relations have no files: the OID stands for one.
         "pg_relation_filenode" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_indexes_size" => Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], false, true))),
         "pg_total_relation_size" => {
             Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, true)))
         }
+        // Memory is not kept apart by database: each shows what all take.
         "pg_database_size_name"
         | "pg_database_size_oid"
         | "pg_tablespace_size_oid"
@@ -599,6 +614,7 @@ fn storage(name: &str) -> Option<Body> {
     })
 }
 
+/// to_regclass and its kin: the OID, or NULL where the name names nothing. A malformed name is an error.
 fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> SqlResult<Datum> {
     let name = text(name);
     object_text::require_name(ty, name)?;
@@ -619,6 +635,7 @@ fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
     table.map_or(0, |table| table.row_count_estimate() as i64)
 }
 
+/// An estimate, see above; NULL where there is no such relation.
 fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, indexes: bool) -> Datum {
     let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else {
         return Datum::Null;
@@ -631,6 +648,7 @@ fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, index
     let width: i64 = relation
         .columns
         .iter()
+        // Sixteen bytes for a value of no fixed width.
         .map(|column| mote_types::storage_class(column.ty).width().unwrap_or(16) as i64)
         .sum();
     let own = if rows {

@@ -101,6 +101,7 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
     Ok(CompactString::from(out))
 }
 
+/// `||` of a text and any other value.
 fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     // As casts to text, by which `bpchar` loses its blanks, and which write a boolean and an address out.
     let mut side = |position: usize| match (&a[position], site.arguments[position]) {
@@ -132,9 +133,11 @@ fn concat(
             if value.is_null() {
                 return Ok(());
             }
+            // The separator stands between values only: nulls leave none behind.
             if std::mem::replace(&mut any, true) {
                 work::grow(&mut joined, separator)?;
             }
+            // The functions call the type's output, which is `t`; `||` casts, which spells `true`.
             let shown = if ty.oid == oid::BOOL {
                 as_bool_letter(value)
             } else {
@@ -155,6 +158,7 @@ fn as_bool_letter(value: &Datum) -> CompactString {
 fn padded_length(_: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let value = text(&a[0]);
     let length = char_count(value)?;
+    // The blanks are not stored; the type's length says how many there would be.
     let missing = site.arguments[0]
         .max_length()
         .map_or(0, |n| n.saturating_sub(length));
@@ -172,6 +176,7 @@ fn position(haystack: &str, needle: &str) -> SqlResult<i32> {
 /// Characters of a text.
 pub fn char_count(value: &str) -> SqlResult<usize> {
     if value.len() < work::GRAIN_BYTES {
+        // Short texts are counted at once; long ones in pieces, between which the session can be suspended.
         return Ok(value.chars().count());
     }
     work::pieces(value).map(|piece| Ok(piece?.chars().count())).sum()
@@ -203,6 +208,7 @@ fn map_chars(value: &str, mut map: impl FnMut(char) -> Option<char>) -> SqlResul
     for piece in work::pieces(value) {
         for c in piece?.chars() {
             if let Some(c) = map(c) {
+                // The other case may take more bytes than the character had.
                 match out.capacity() - out.len() < 4 {
                     true => work::grow(&mut out, c.encode_utf8(&mut buffer))?,
                     false => out.push(c),
@@ -218,10 +224,12 @@ pub fn copied(value: &str) -> SqlResult<Datum> {
     copy_text(value).map(Datum::Text)
 }
 
+/// Characters from behind, in pieces that are paid for.
 fn reverse(value: &str) -> SqlResult<String> {
     let mut out = work::text_buffer(value.len())?;
     let mut rest = value;
     while !rest.is_empty() {
+        // Cut at a character, from the end.
         let (front, piece) =
             rest.split_at(rest.floor_char_boundary(rest.len().saturating_sub(work::GRAIN_BYTES)));
         if !front.is_empty() {
@@ -256,6 +264,7 @@ fn lower(c: char) -> char {
     }
 }
 
+/// The first letter of each word upper case, the others lower; words are runs of letters and digits.
 fn initcap(value: &str) -> SqlResult<String> {
     let mut inside_word = false;
     map_chars(value, |c| {
@@ -269,12 +278,15 @@ fn too_long() -> SqlError {
     SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large")
 }
 
+/// lpad and rpad. A value that is too long is cut at the right by both.
 fn pad(value: &str, length: i32, fill: &str, left: bool) -> SqlResult<Datum> {
     let length = length.max(0) as usize;
     let count = char_count(value)?;
+    // With nothing to fill with the value stays as short as it is.
     if count >= length || fill.is_empty() {
         return copied(&value[..char_offset(value, length)?]);
     }
+    // As PostgreSQL's check: a character may take four bytes.
     if length > TEXT_BYTES_MAX / 4 {
         return Err(too_long());
     }
@@ -310,6 +322,7 @@ pub(super) fn append_repeated(out: &mut String, value: &str, count: usize) -> Sq
     Ok(())
 }
 
+/// Takes characters of a set off one end or both.
 fn trim(value: &str, characters: &str, left: bool, right: bool) -> SqlResult<Datum> {
     let mut value = value;
     let mut meter = Meter::default();
@@ -338,12 +351,14 @@ fn trim(value: &str, characters: &str, left: bool, right: bool) -> SqlResult<Dat
     copied(value)
 }
 
+/// 22011, for texts, byte strings and bit strings.
 pub fn negative_substring() -> SqlError {
     SqlError::new(state::SUBSTRING_ERROR, "negative substring length not allowed")
 }
 
 /// The half-open range of positions (from 0) that `substring(... from start for length)` takes.
 pub fn substring_range(start: i32, length: Option<i32>) -> SqlResult<(usize, usize)> {
+    // A start before the text counts towards the length: substring('abc' from -1 for 3) is 'a'.
     let from = start as i64 - 1;
     let to = match length {
         None => i64::MAX,
@@ -360,6 +375,7 @@ fn substring(value: &str, start: i32, length: Option<i32>) -> SqlResult<Datum> {
     copied(&rest[..char_offset(rest, to - from)?])
 }
 
+/// The text with `length` characters from `start` replaced.
 fn overlay(value: &str, replacement: &str, start: i32, length: i32) -> SqlResult<Datum> {
     if start <= 0 {
         return Err(negative_substring());
@@ -371,6 +387,7 @@ fn overlay(value: &str, replacement: &str, start: i32, length: i32) -> SqlResult
         ));
     }
     let before = char_offset(value, start as usize - 1)?;
+    // A negative length repeats a part of the text, as in PostgreSQL.
     let after = char_offset(value, (start as i64 - 1 + length as i64).max(0) as usize)?;
     let mut out = work::text_buffer(before + replacement.len() + value.len() - after)?;
     for part in [&value[..before], replacement, &value[after..]] {
@@ -389,6 +406,7 @@ fn left(value: &str, n: i32) -> SqlResult<Datum> {
     copied(&value[..char_offset(value, count)?])
 }
 
+/// The last n characters; a negative n leaves out that many at the start.
 fn right(value: &str, n: i32) -> SqlResult<Datum> {
     let skip = if n >= 0 {
         char_count(value)?.saturating_sub(n as usize)
@@ -398,6 +416,7 @@ fn right(value: &str, n: i32) -> SqlResult<Datum> {
     copied(&value[char_offset(value, skip)?..])
 }
 
+/// Every occurrence, from the left, not overlapping. An empty `from` occurs nowhere.
 fn replace(value: &str, from: &str, to: &str) -> SqlResult<Datum> {
     if from.is_empty() {
         return copied(value);
@@ -419,9 +438,11 @@ fn replace(value: &str, from: &str, to: &str) -> SqlResult<Datum> {
     Ok(Datum::from(out))
 }
 
+/// Each character of `from` becomes that of `to` at the same place, or goes if there is none.
 fn translate(value: &str, from: &str, to: &str) -> SqlResult<Datum> {
     let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();
+    // A search of a few characters is faster than hashing them.
     if from.len() <= 8 {
         let mapped = map_chars(value, |c| match from.iter().position(|&f| f == c) {
             None => Some(c),
@@ -438,6 +459,7 @@ fn translate(value: &str, from: &str, to: &str) -> SqlResult<Datum> {
     Ok(Datum::from(mapped))
 }
 
+/// The n-th piece, from behind if n is negative; empty where there are fewer.
 fn split_part(value: &str, separator: &str, field: i32) -> SqlResult<Datum> {
     if field == 0 {
         return Err(SqlError::new(
@@ -487,6 +509,7 @@ fn pieces_between(value: &str, separator: &str) -> SqlResult<usize> {
 fn repeat(value: &str, count: i32) -> SqlResult<Datum> {
     let count = count.max(0) as usize;
     match value.len().checked_mul(count) {
+        // Judged before anything is made.
         Some(bytes) if bytes <= TEXT_BYTES_MAX - 4 => {
             let mut out = work::text_buffer(bytes)?;
             append_repeated(&mut out, value, count)?;
@@ -496,6 +519,7 @@ fn repeat(value: &str, count: i32) -> SqlResult<Datum> {
     }
 }
 
+/// The character with this number, which must be one of Unicode.
 fn chr(code: i32) -> SqlResult<Datum> {
     if code == 0 {
         return Err(SqlError::new(
