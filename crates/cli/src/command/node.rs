@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mote_bench::driver::Target;
 use mote_catalog::database::{Database, InitialNames};
 use mote_common::Lsn;
+use mote_driver::Target;
 use mote_engine::EngineConfig;
 use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_executor::index_keys::EVALUATION;
