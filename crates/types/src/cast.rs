@@ -3,6 +3,7 @@
 //! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
 //! by `typmod::coerce_typmod`, after the conversion of the type itself.
 
+use crate::catalog::extension::CITEXT;
 use crate::catalog::range::is_multirange;
 use crate::catalog::user::{is_row, read_object};
 use crate::catalog::{ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
@@ -135,6 +136,9 @@ fn convert(
             false => convert_text(&value.as_ref().into(), from, to, settings),
         };
     }
+    if let Datum::Folded(value) = datum {
+        return convert_text(&copy_text(value.shown())?, from, to, settings);
+    }
     if let Datum::Array(array) = datum
         && let Some(element) = to.element()
     {
@@ -145,7 +149,7 @@ fn convert(
     }
     match to.oid {
         oid::JSON | oid::JSONB if matches!(datum, Datum::Jsonb(_)) || is_text_like(from.oid) => {}
-        other if is_text_like(other) => return to_text(datum, from, to, settings),
+        other if is_text_like(other) || other == CITEXT => return to_text(datum, from, to, settings),
         _ => {}
     }
     match datum {
@@ -171,7 +175,7 @@ fn convert(
 
 /// `bpchar` loses its blanks on the way to other strings, but not where it is written as text to be read again.
 fn drops_blanks(to: ColumnType) -> bool {
-    matches!(to.oid, oid::TEXT | oid::VARCHAR | oid::NAME)
+    matches!(to.oid, oid::TEXT | oid::VARCHAR | oid::NAME | CITEXT)
 }
 
 /// From a string type: the same bytes for another string, `"char"` and `name` cut, anything else read as input.
@@ -223,7 +227,7 @@ fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSet
     work::check_length(out.len())?;
     let text = CompactString::from(String::from_utf8(out).expect("text output is UTF-8"));
     match to.oid {
-        oid::NAME | oid::CHAR | oid::JSON => input_text(ColumnType::new(to.oid), &text, settings),
+        oid::NAME | oid::CHAR | oid::JSON | CITEXT => input_text(ColumnType::new(to.oid), &text, settings),
         _ => Ok(Datum::Text(text)),
     }
 }

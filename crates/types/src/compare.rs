@@ -49,6 +49,7 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Text(_) | Datum::Padded(_), Datum::Text(_) | Datum::Padded(_)) => {
             compared_text(a).cmp(compared_text(b))
         }
+        (Datum::Folded(a), Datum::Folded(b)) => a.folded().cmp(b.folded()),
         (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
         (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
         (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
@@ -148,7 +149,8 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
 fn compare_records(a: &Record, b: &Record) -> Ordering {
     for (position, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
         // What compares rows refuses those of other types (`check_alike`). What only sorts them has some order for all.
-        let strings = x.as_str().is_some() && y.as_str().is_some();
+        let folded = |value: &Datum| matches!(value, Datum::Folded(_));
+        let strings = x.as_str().is_some() && y.as_str().is_some() && folded(x) == folded(y);
         let same_kind = strings || discriminant(x) == discriminant(y) || x.is_null() || y.is_null();
         if !same_kind && (as_f64(x).is_none() || as_f64(y).is_none()) {
             // Numbers first, then type by type.
@@ -281,6 +283,7 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
             None => value.hash(state),
         },
         Datum::Text(_) | Datum::Padded(_) => compared_text(datum).hash(state),
+        Datum::Folded(value) => value.folded().hash(state),
         Datum::Bytea(value) => value.hash(state),
         Datum::Date(value) => value.hash(state),
         Datum::Enum(key) => key.hash(state),

@@ -12,8 +12,10 @@
 use std::sync::Arc;
 
 pub use crate::catalog::RowType;
+pub use folded::{FoldedText, lower};
 pub use range::{Bound, Multirange, Range, Span};
 
+mod folded;
 mod range;
 
 use crate::json::Json;
@@ -44,6 +46,8 @@ pub enum Datum {
     Text(CompactString),
     /// `bpchar` with the trailing blanks that it has, which are one at least: without any it is a `Text`.
     Padded(Box<str>),
+    /// `citext`.
+    Folded(Box<FoldedText>),
     Bytea(Box<[u8]>),
     /// Days since 2000-01-01; `i32::MIN` and `i32::MAX` are -infinity and infinity.
     Date(i32),
@@ -207,6 +211,7 @@ impl Datum {
                 work::grow_bytes(&mut copy, value)?;
                 Ok(Datum::Bytea(copy.into()))
             }
+            Datum::Folded(value) => Ok(Datum::Folded(Box::new(value.try_clone()?))),
             Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => {
                 Ok(Datum::Array(Box::new(Array {
                     element: array.element,
@@ -228,6 +233,7 @@ impl Datum {
         match self {
             Datum::Text(value) => value.len() < OUTPUT_PAID_BYTES,
             Datum::Padded(value) => value.len() < OUTPUT_PAID_BYTES,
+            Datum::Folded(value) => value.shown().len() < OUTPUT_PAID_BYTES,
             Datum::Bytea(value) => value.len() < OUTPUT_PAID_BYTES,
             Datum::Array(_) | Datum::Record(_) | Datum::Multirange(_) | Datum::Jsonb(_) => false,
             _ => true,
@@ -239,6 +245,7 @@ impl Datum {
         let bytes = match self {
             Datum::Text(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
             Datum::Padded(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
+            Datum::Folded(value) if value.shown().len() >= OUTPUT_PAID_BYTES => value.shown().len(),
             Datum::Bytea(value) if value.len() >= OUTPUT_PAID_BYTES => 2 * value.len(),
             Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => self.heap_bytes(),
             Datum::Multirange(value) if value.spans.len() >= ELEMENTS_PAID => self.heap_bytes(),
@@ -270,6 +277,7 @@ impl Datum {
         match self {
             Datum::Text(value) => Some(value),
             Datum::Padded(value) => Some(value),
+            Datum::Folded(value) => Some(value.shown()),
             _ => None,
         }
     }
@@ -289,6 +297,7 @@ impl Datum {
             Datum::Numeric(_) => "Numeric",
             Datum::Text(_) => "Text",
             Datum::Padded(_) => "Padded",
+            Datum::Folded(_) => "Folded",
             Datum::Bytea(_) => "Bytea",
             Datum::Date(_) => "Date",
             Datum::Time(_) => "Time",
@@ -311,6 +320,7 @@ impl Datum {
             Datum::Numeric(value) => value.heap_bytes(),
             Datum::Text(value) if value.is_heap_allocated() => value.capacity(),
             Datum::Padded(value) => value.len(),
+            Datum::Folded(value) => value.heap_bytes(),
             Datum::Bytea(value) => value.len(),
             Datum::Interval(_) => size_of::<Interval>(),
             Datum::Jsonb(value) => size_of::<Json>() + value.heap_bytes(),
@@ -381,6 +391,7 @@ fn small_heap_bytes(value: &Datum) -> usize {
         }
         Datum::Bytea(value) if value.len() < work::GRAIN_BYTES => value.len() + 16,
         Datum::Numeric(value) => value.heap_bytes(),
+        Datum::Folded(value) if value.heap_bytes() < work::GRAIN_BYTES => value.heap_bytes() + 16,
         _ => 0,
     }
 }

@@ -21,6 +21,7 @@ pub fn write(datum: &Datum, out: &mut Vec<u8>) {
         | Datum::TimestampTz(value) => write_i64(*value, out),
         Datum::Text(value) => write_escaped(value.as_bytes(), out),
         Datum::Padded(value) => write_escaped(without_blanks(value).as_bytes(), out),
+        Datum::Folded(value) => write_escaped(value.folded().as_bytes(), out),
         Datum::Bytea(value) => write_escaped(value, out),
         Datum::Numeric(value) => write_numeric(value, out),
         Datum::Bool(value) => out.push(*value as u8),

@@ -18,6 +18,7 @@
 //! | bytea                      | Variable | as is                                                | Escaped      |
 //! | `Representation::Unsigned8` | Fixed8  | unsigned (`family`)                                  | Unsigned     |
 //! | `..::OrderedBytes`         | Variable | as is (`family`)                                     | Escaped      |
+//! | `..::FoldedText`           | Variable | key length (u16), key bytes, 0 and the text, or the length of the text as folded (u32 + 1), that and the text | Prefixed |
 //! | numeric, interval, ranges  | Variable | key length (u16), key bytes, payload                 | Prefixed     |
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
@@ -26,7 +27,7 @@ use crate::catalog::range::{is_multirange, is_range, without_range};
 use crate::catalog::user::{is_composite, is_enum, row_type};
 use std::sync::Arc;
 
-use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType, blank_padded};
+use crate::datum::{Array, Datum, Dimension, FoldedText, Interval, Record, RowType, blank_padded};
 use crate::family::{self, Representation};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -102,7 +103,7 @@ pub fn storage_class(ty: ColumnType) -> StorageClass {
         other if is_enum(other) => StorageClass::Fixed8,
         other => match representation(other) {
             Some(Representation::Unsigned8) => StorageClass::Fixed8,
-            Some(Representation::OrderedBytes) | None => StorageClass::Variable,
+            Some(Representation::OrderedBytes | Representation::FoldedText) | None => StorageClass::Variable,
         },
     }
 }
@@ -130,6 +131,7 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         other => representation(other).map(|representation| match representation {
             Representation::Unsigned8 => KeyEncoding::Unsigned,
             Representation::OrderedBytes => KeyEncoding::Escaped,
+            Representation::FoldedText => KeyEncoding::Prefixed,
         }),
     }
 }
@@ -161,6 +163,7 @@ pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Float4(value) => out.extend_from_slice(&value.to_bits().to_le_bytes()),
         Datum::Float8(value) => out.extend_from_slice(&value.to_bits().to_le_bytes()),
         Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Folded(value) => encode_folded(value, out),
         Datum::Bytea(value) => out.extend_from_slice(value),
         Datum::Interval(value) => encode_interval(value, out),
         Datum::Jsonb(value) => value.write_storage(out),
@@ -197,6 +200,18 @@ fn encode_interval(value: &Interval, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.months.to_le_bytes());
     out.extend_from_slice(&value.days.to_le_bytes());
     out.extend_from_slice(&value.us.to_le_bytes());
+}
+
+/// The folded text stands whole behind the key, which may be cut: it is not folded again when it is read.
+fn encode_folded(value: &FoldedText, out: &mut Vec<u8>) {
+    prefixed(out, |out| {
+        ordered_bytes::write_escaped(value.folded().as_bytes(), out)
+    });
+    let folded = Some(value.folded()).filter(|folded| *folded != value.shown());
+    let length = folded.map_or(0, |folded| folded.len() as u32 + 1);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(folded.unwrap_or_default().as_bytes());
+    out.extend_from_slice(value.shown().as_bytes());
 }
 
 /// Writes key bytes behind their length.
@@ -298,6 +313,7 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         other => match representation(other) {
             Some(Representation::Unsigned8) => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
             Some(Representation::OrderedBytes) => Datum::Bytea(bytes.into()),
+            Some(Representation::FoldedText) => Datum::Folded(Box::new(decode_folded(bytes))),
             None => Datum::Text(stored_text(bytes)),
         },
     }
@@ -311,6 +327,18 @@ fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
 #[inline]
 fn stored_text(bytes: &[u8]) -> CompactString {
     CompactString::from_utf8(bytes).expect("text was checked as UTF-8 when it was stored")
+}
+
+fn decode_folded(bytes: &[u8]) -> FoldedText {
+    let key = u16::from_le_bytes(fixed(&bytes[..2])) as usize;
+    let (length, texts) = bytes[2 + key..].split_at(4);
+    match (u32::from_le_bytes(fixed(length)) as usize).checked_sub(1) {
+        None => FoldedText::of_parts(stored_text(texts), stored_text(texts)),
+        Some(folded) => {
+            let (folded, shown) = texts.split_at(folded);
+            FoldedText::of_parts(stored_text(shown), stored_text(folded))
+        }
+    }
 }
 
 fn decode_numeric(ty: ColumnType, bytes: &[u8]) -> Datum {

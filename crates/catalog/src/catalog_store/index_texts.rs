@@ -222,6 +222,11 @@ impl CatalogView for Builtins {
         None
     }
 
+    /// A text that was kept when they were there.
+    fn has_extension_type(&self, _: Oid, _: Option<&str>) -> bool {
+        true
+    }
+
     fn schema_exists(&self, name: &str) -> bool {
         crate::system_schemas::is_system_schema(name)
     }

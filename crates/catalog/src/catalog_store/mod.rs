@@ -19,6 +19,7 @@ mod identity;
 pub mod index_texts;
 mod dependencies;
 mod describe;
+mod extension_types;
 mod maps;
 pub mod membership;
 pub mod object;

@@ -15,6 +15,7 @@ use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::Routine;
 use mote_types::ColumnType;
+use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{
     DomainCheck, DomainType, EnumLabel, TypeDictionary, UserType, is_composite, number_of,
 };
@@ -170,6 +171,12 @@ impl State {
         changed.or_else(|| find(&self.committed).filter(|oid| !is_changed(&self.committed, *oid)))
     }
 
+    /// What is found of an extension: in the session's view, else in what is committed.
+    fn extended<T>(&self, find: impl Fn(&Catalog) -> Option<T>) -> Option<T> {
+        let own = self.own.as_ref().and_then(|(own, _)| find(own));
+        own.or_else(|| find(&self.committed))
+    }
+
     fn schema_named(&self, name: &str) -> Option<Oid> {
         self.found(|catalog| Some(Oid(catalog.schema_by_name(self.database, name)?.object.oid)))
     }
@@ -243,6 +250,9 @@ impl TypeDictionary for SessionTypes {
                 false => format!("{}.{name}", identifier(&entry.described.schema)),
             }
         });
+        if is_extension_type(ty) {
+            return self.extension_type_name(ty);
+        }
         if named.is_some() || !is_composite(ty) {
             return named;
         }
@@ -322,6 +332,16 @@ impl TypeDictionary for SessionTypes {
 }
 
 impl SessionTypes {
+    fn extension_type_name(&self, ty: Oid) -> Option<String> {
+        let described = self.user_type(ty)?;
+        let visible = self.user_type_named(None, &described.name);
+        let name = identifier(&described.name);
+        Some(match visible.is_some_and(|visible| visible.oid == ty) {
+            true => name,
+            false => format!("{}.{name}", identifier(&described.schema)),
+        })
+    }
+
     /// The first schema of those that are meant, in which something is found.
     fn first<T>(&self, schema: Option<&str>, find: impl Fn(&State, &str) -> Option<T>) -> Option<T> {
         let state = self.newest();
@@ -394,13 +414,19 @@ impl CatalogView for SessionTypes {
         self.first(schema, |state, schema| {
             let schema = state.schema_named(schema)?;
             let number = |catalog: &Catalog| Some(Oid(catalog.user_type_named(schema, name)?.stored.oid));
-            let ty = state.found(number)?;
-            Some(state.catalog_of(ty).user_type(ty)?.described.clone())
+            match state.found(number) {
+                Some(ty) => Some(state.catalog_of(ty).user_type(ty)?.described.clone()),
+                None => state.extended(|catalog| catalog.extension_type_named(schema, name)),
+            }
         })
     }
 
     fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
-        self.with(oid, |entry, _| entry.described.clone())
+        let made = self.with(oid, |entry, _| entry.described.clone());
+        made.or_else(|| {
+            let state = self.newest();
+            state.extended(|catalog| catalog.extension_type(state.database, oid))
+        })
     }
 
     fn schema_exists(&self, name: &str) -> bool {

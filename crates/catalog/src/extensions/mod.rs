@@ -5,6 +5,7 @@
 //! that only these scripts name. docs/design/0032 says why.
 //! Leaves out: making and dropping them (exec).
 
+mod citext;
 pub mod pg_stat_statements;
 mod pgcrypto;
 mod plpgsql;
@@ -31,6 +32,7 @@ pub struct Extension {
 
 /// All of them, by name.
 pub static EXTENSIONS: &[Extension] = &[
+    citext::EXTENSION,
     pg_stat_statements::EXTENSION,
     pgcrypto::EXTENSION,
     plpgsql::EXTENSION,

@@ -6,12 +6,13 @@ use mote_common::Oid;
 use mote_engine::{Engine, Transaction};
 use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_sql::routine::Routine;
+use mote_types::catalog::extension::of_extension;
 use mote_types::{ColumnType, FormatSettings};
 
 use super::session_objects::SessionObjects;
 use crate::activity::Activity;
 use crate::catalog_store::predefined_roles::PG_READ_ALL_STATS;
-use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
+use crate::catalog_store::stored::{StoredExtension, StoredKind, StoredRelation, StoredRole, StoredSchema};
 use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
@@ -106,6 +107,20 @@ impl<'a> Facts<'a> {
 
     pub fn database_name(&self) -> &str {
         &self.session.catalog.database_name
+    }
+
+    /// The schema of something built in that names these types: the extension's if one is of an extension, else
+    /// pg_catalog. None: the database does not have the extension.
+    pub fn schema_of_builtin(&self, types: impl IntoIterator<Item = Oid>) -> Option<Oid> {
+        match of_extension(types) {
+            None => Some(CATALOG_SCHEMA),
+            Some(ty) => self.extension_of(ty.oid).map(|extension| Oid(extension.schema)),
+        }
+    }
+
+    /// The extension of a type, if the database has it.
+    pub fn extension_of(&self, ty: Oid) -> Option<&StoredExtension> {
+        self.catalog.extension_of_type(self.database(), ty)
     }
 
     /// Schemas of users in this database, in order of OIDs.

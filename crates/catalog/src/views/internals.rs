@@ -370,6 +370,8 @@ const FOLDINGS: &[Folding] = &[
     folding(6166, 1906, (0, false, 'r'), 0, 20, None),
     folding(6167, 1675, (0, false, 'r'), 0, 1560, None),
     folding(6227, 6225, (6226, true, 'r'), 0, 2281, None),
+    folding(15270, 15224, (0, false, 'r'), 15242, 15200, None),
+    folding(15271, 15225, (0, false, 'r'), 15244, 15200, None),
 ];
 
 #[cfg(test)]

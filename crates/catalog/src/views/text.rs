@@ -15,6 +15,8 @@ use mote_sql::catalog::{
 
 use mote_planner::plan::deparse::deparse;
 use mote_sql::expr::Expr;
+use mote_types::catalog::extension::is_extension_type;
+use mote_types::signature::OperatorClass;
 use mote_types::{format_type, oid};
 
 use super::builtin::operator_class;
@@ -197,10 +199,17 @@ fn properties(key: &IndexKey) -> String {
         shown.push_str(&format!(" COLLATE {}", quoted_always(collation)));
     }
     if let Some(class) = key.operator_class.and_then(operator_class) {
-        shown.push_str(&format!(" {}", class.name));
+        shown.push_str(&format!(" {}", class_name(class)));
     }
     shown.push_str(order(key));
     shown
+}
+
+/// One of an extension is in the schema of its type.
+fn class_name(class: &OperatorClass) -> String {
+    let ty = format_type(class.input, -1);
+    let schema = ty.rfind('.').filter(|_| is_extension_type(class.input));
+    format!("{}{}", schema.map_or("", |dot| &ty[..=dot]), class.name)
 }
 
 /// Collations have capitals, or are keywords.

@@ -14,7 +14,7 @@ use mote_grammar::ast::{
     QualifiedName, RelationName, deparse,
 };
 
-use super::{drop as drop_object, privileges, rename, routine, schema};
+use super::{drop as drop_object, privileges, rename, routine, schema, user_type};
 use crate::routine::call;
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredExtension, StoredObject};
@@ -25,6 +25,7 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::plans::planning::parse_text;
+use mote_types::catalog::extension::{EXTENSION_TYPES, ExtensionType};
 
 /// The name space of extensions among the reserved ones: names are unique in a database, whatever the schema.
 const EXTENSION_NAMES: Oid = Oid(3079);
@@ -73,8 +74,7 @@ fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlRe
     }
     let target = target_schema(&create.options, context)?;
     require_creator(known, context)?;
-    let members = install(known, target, context)?;
-    let stored = StoredExtension {
+    let mut stored = StoredExtension {
         revision: Default::default(),
         oid: context.database.catalog().allocate_oid().0,
         database: context.session.catalog.database.0,
@@ -82,11 +82,29 @@ fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlRe
         owner: context.session.identity().user_oid.0,
         schema: target.0,
         version: known.version.to_string(),
-        members,
+        members: Vec::new(),
         comment: Some(known.comment.to_string()),
     };
-    write::put(StoredObject::Extension(stored), context)?;
+    refuse_taken_types(known, target, context)?;
+    // Its types are there for the script.
+    write::put(StoredObject::Extension(stored.clone()), context)?;
+    stored.members = install(known, target, context)?;
+    if !stored.members.is_empty() {
+        write::put(StoredObject::Extension(stored), context)?;
+    }
     Ok(TAG)
+}
+
+/// The types of an extension go where no other type has their name.
+fn refuse_taken_types(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    for ty in types_of(known.name) {
+        user_type::claim_name(target, ty.name, context)?;
+    }
+    Ok(())
+}
+
+fn types_of(name: &str) -> impl Iterator<Item = &'static ExtensionType> {
+    EXTENSION_TYPES.iter().filter(move |ty| ty.extension == name)
 }
 
 fn unavailable(name: &str) -> SqlError {
@@ -243,6 +261,10 @@ pub(super) fn drop(name: &QualifiedName, drop: &Drop, context: &mut StatementCon
     }
     let stored = to_change(name, context)?;
     let subject = format!("extension {name}");
+    let types: Vec<u32> = types_of(&stored.name).map(|ty| ty.oid.0).collect();
+    if !types.is_empty() {
+        user_type::drop_users(&types, &stored, &subject, drop.behavior, context)?;
+    }
     // Views first: they use the functions.
     drop_object::members(&relations_of(&stored, context), &subject, drop.behavior, context)?;
     routine::drop_all(&routines_of(&stored, context), &subject, drop.behavior, context)?;
@@ -287,6 +309,11 @@ pub(super) fn set_schema(
     let mut stored = to_change(name.last(), context)?;
     let target = schema::schema_to_move_to(&alter.schema, false, context)?;
     if stored.schema != target.0 {
+        let types: Vec<_> = types_of(&stored.name).collect();
+        for ty in types {
+            user_type::claim_name(target, ty.name, context)?;
+            user_type::refuse_named_users(ty.oid, ty.name, "SET SCHEMA", &stored.members, context)?;
+        }
         for member in routines_of(&stored, context) {
             routine::move_to_schema(&member, target, context)?;
         }

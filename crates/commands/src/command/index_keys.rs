@@ -17,6 +17,7 @@ use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
+use mote_types::catalog::extension::CITEXT;
 use mote_types::catalog::is_text_like;
 use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_enum;
@@ -439,7 +440,7 @@ fn with_properties(
 
 /// All collations there are sort alike; None is that of the column.
 fn collation_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<String>> {
-    if !is_text_like(ty.oid) {
+    if !is_text_like(ty.oid) && ty.oid != CITEXT {
         return Err(SqlError::new(
             state::DATATYPE_MISMATCH,
             format!("collations are not supported by type {}", ty.name()),

@@ -304,13 +304,9 @@ pub(super) fn require_free_row_type(
     name: &str,
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
-    if context
-        .session
-        .catalog
-        .current()
-        .user_type_named(schema, name)
-        .is_none()
-    {
+    let catalog = context.session.catalog.current();
+    let made = catalog.user_type_named(schema, name).is_some();
+    if !made && catalog.extension_type_named(schema, name).is_none() {
         return Ok(());
     }
     let message = format!("type \"{name}\" already exists");

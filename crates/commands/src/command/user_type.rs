@@ -17,12 +17,15 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
+use mote_types::catalog::extension::extension_type;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::routine::{Dependent, Search};
 use super::{acl, composite_type, drop as drop_object, internal, privileges, routine, schema, view};
 use crate::utility::Issued;
-use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
+use mote_catalog::catalog_store::stored::{
+    StoredExtension, StoredKind, StoredLabel, StoredObject, StoredUserType,
+};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision, RoutineEntry, TypeEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::object_locks;
@@ -89,6 +92,7 @@ fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
     let relation = catalog.name(schema, name).and_then(|oid| catalog.relation(oid));
     let array_of = name.strip_prefix('_');
     relation.is_some_and(has_rows)
+        || catalog.extension_type_named(schema, name).is_some()
         || catalog.user_type_named(schema, name).is_some()
         || array_of.is_some_and(|element| catalog.user_type_named(schema, element).is_some())
 }
@@ -97,6 +101,28 @@ fn find(name: &QualifiedName, context: &StatementContext<'_>) -> Option<Arc<Type
     let catalog = &context.session.catalog;
     let found = catalog.user_type_named(name.qualifier(), name.last())?;
     catalog.current().user_type(found.oid).cloned()
+}
+
+/// A type of an extension goes with that alone.
+fn refuse_extended(name: &QualifiedName, what: &str, context: &StatementContext<'_>) -> SqlResult<()> {
+    let catalog = &context.session.catalog;
+    let Some(found) = catalog.user_type_named(name.qualifier(), name.last()) else {
+        return Ok(());
+    };
+    let Some(ty) = extension_type(found.oid) else {
+        return Ok(());
+    };
+    let (extension, name) = (ty.extension, format_type(ty.oid, -1));
+    match what {
+        "drop" => {
+            let message = format!("cannot drop type {name} because extension {extension} requires it");
+            Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop extension {extension} instead.")))
+        }
+        _ => Err(SqlError::unsupported(format_args!(
+            "a {what} of type {name} of an extension"
+        ))),
+    }
 }
 
 fn missing(name: &QualifiedName) -> SqlError {
@@ -112,6 +138,7 @@ pub(super) fn to_change(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredUserType> {
     let Some(entry) = find(name, context) else {
+        refuse_extended(name, "change", context)?;
         let builtin = match name.qualifier() {
             None | Some("pg_catalog") => type_by_name(name.last()),
             Some(_) => None,
@@ -156,7 +183,7 @@ pub(super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> Sql
     let mut ty = to_change(named(&rename.object)?, context)?;
     require_kind(rename.kind, &ty)?;
     claim_name(Oid(ty.schema), &rename.new_name, context)?;
-    refuse_named_users(&ty, "RENAME", context)?;
+    refuse_named_users(Oid(ty.oid), &ty.name, "RENAME", &[], context)?;
     ty.name = rename.new_name.to_string();
     write::put(StoredObject::Type(ty), context)?;
     Ok(alter_tag(rename.kind))
@@ -199,7 +226,7 @@ pub(super) fn set_schema(
         );
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
-    refuse_named_users(&ty, "SET SCHEMA", context)?;
+    refuse_named_users(Oid(ty.oid), &ty.name, "SET SCHEMA", &[], context)?;
     ty.schema = target.0;
     write::put(StoredObject::Type(ty), context)?;
     Ok(alter_tag(alter.kind))
@@ -235,36 +262,42 @@ fn part_of(expr: &Expr, wanted: &[u32]) -> bool {
     found
 }
 
-/// Refuses a change after which texts that are kept would name the type in vain.
-fn refuse_named_users(ty: &StoredUserType, what: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let quoted = deparse::identifier(&ty.name);
+/// Refuses a change after which texts that are kept would name the type in vain. `members` go with the type.
+pub(super) fn refuse_named_users(
+    ty: Oid,
+    type_name: &str,
+    what: &str,
+    members: &[u32],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let quoted = deparse::identifier(type_name);
     let names = |text: &str| text.contains(&quoted);
-    let oid = ty.oid;
+    let oid = ty.0;
     let catalog = context.session.catalog.current();
     let found = routine::in_expressions(
         &Search {
             may_name: &names,
             find: &|expr| part_of(expr, &[oid]).then_some(()),
         },
-        &catalog.naming(&ty.name).into_iter().collect(),
+        &catalog.naming(type_name).into_iter().collect(),
         context,
     )?;
     let refused = |user: String| {
         Err(SqlError::unsupported(format_args!(
-            "{what} of type {} that {user} names",
-            ty.name
+            "{what} of type {type_name} that {user} names"
         )))
     };
     if let Some((dependent, ())) = found.first() {
         return refused(dependent.described(context));
     }
-    for entry in view::dependents(Oid(ty.oid), context) {
+    for entry in view::dependents(ty, context) {
         if entry.stored.view_query.as_deref().is_some_and(names) {
             return refused(drop_object::described(&entry.stored, context));
         }
     }
-    let naming = catalog.naming(&ty.name);
-    for entry in naming.iter().filter_map(|&oid| catalog.routine(oid)) {
+    let naming = catalog.naming(type_name);
+    let naming = naming.iter().filter(|oid| !members.contains(&oid.0));
+    for entry in naming.filter_map(|&oid| catalog.routine(oid)) {
         if entry.stored.standard_body && names(&entry.stored.body) {
             return refused(routine::described(entry, context));
         }
@@ -555,8 +588,11 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
 /// a row of `direct` users, or it is over columns of theirs.
 fn possible_users(types: &[u32], direct: &BTreeSet<Oid>, catalog: &Catalog) -> BTreeSet<Oid> {
     let mut found = direct.clone();
-    let types = types.iter().filter_map(|&ty| catalog.user_type(Oid(ty)));
-    let mut names: BTreeSet<&str> = types.map(|entry| &*entry.stored.name).collect();
+    let name = |&ty: &u32| match extension_type(Oid(ty)) {
+        Some(known) => Some(known.name),
+        None => catalog.user_type(Oid(ty)).map(|entry| &*entry.stored.name),
+    };
+    let mut names: BTreeSet<&str> = types.iter().filter_map(name).collect();
     for &user in direct {
         let over_rows = catalog.routines_using(user);
         let routines = catalog.routine(user).into_iter().chain(over_rows);
@@ -585,6 +621,7 @@ pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult
     for object in &drop.objects {
         let name = named(object)?;
         let Some(entry) = find(name, context) else {
+            refuse_extended(name, "drop", context)?;
             if !drop.if_exists {
                 return Err(missing(name));
             }
@@ -633,6 +670,20 @@ pub(super) fn drop_all(
         }
     }
     let found = users(&oids, context)?;
+    drop_found(found, subject, behavior, context)?;
+    for oid in oids {
+        write::remove(Oid(oid), context)?;
+    }
+    Ok(())
+}
+
+/// Takes users of types away with CASCADE, and refuses otherwise.
+fn drop_found(
+    found: Vec<(User, u32)>,
+    subject: &str,
+    behavior: DropBehavior,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     let descriptions: Vec<(String, String)> = found
         .iter()
         .map(|(user, ty)| {
@@ -647,10 +698,34 @@ pub(super) fn drop_all(
     for (user, _) in found {
         user.remove(context)?;
     }
-    for oid in oids {
-        write::remove(Oid(oid), context)?;
-    }
     Ok(())
+}
+
+/// Drops what uses the types of an extension, but its members, where CASCADE says so.
+pub(super) fn drop_users(
+    types: &[u32],
+    extension: &StoredExtension,
+    subject: &str,
+    behavior: DropBehavior,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for &oid in types {
+        object_locks::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
+    }
+    let mut found = users(types, context)?;
+    let catalog = context.session.catalog.current();
+    // The types are those of all databases.
+    let here = |schema: u32| {
+        let schema = catalog.schemas.get(&Oid(schema));
+        schema.is_some_and(|schema| schema.object.database == extension.database)
+    };
+    found.retain(|(user, _)| match user {
+        User::Column(entry, _) | User::View(entry) => here(entry.stored.schema),
+        User::Routine(entry) => here(entry.stored.schema) && !extension.members.contains(&entry.stored.oid),
+        User::Domain(entry) | User::Attribute(entry, _) => here(entry.stored.schema),
+        User::Expression(dependent) => here(dependent.schema()),
+    });
+    drop_found(found, subject, behavior, context)
 }
 
 /// The types of a schema, in order of making.
@@ -666,7 +741,8 @@ pub(super) fn in_schema(schema: u32, context: &StatementContext<'_>) -> Vec<Arc<
 /// Views name types with their schema.
 pub(super) fn refuse_renamed_schema(schema: u32, context: &mut StatementContext<'_>) -> SqlResult<()> {
     for entry in in_schema(schema, context) {
-        refuse_named_users(&entry.stored, "RENAME of the schema", context)?;
+        let (oid, name) = (Oid(entry.stored.oid), &entry.stored.name);
+        refuse_named_users(oid, name, "RENAME of the schema", &[], context)?;
     }
     Ok(())
 }

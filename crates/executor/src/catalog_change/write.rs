@@ -102,9 +102,9 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
         let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
         lock_type(ty, AdvisoryMode::Shared, context)?;
         // Looked at behind the lock: whoever held it exclusively may have dropped the type.
-        let current = context.session.catalog.current();
-        let is_row = is_composite(ty) && context.session.catalog.relation(number_of(ty)).is_some();
-        if current.user_type(ty).is_none() && !is_row {
+        let catalog = &context.session.catalog;
+        let is_row = is_composite(ty) && catalog.relation(number_of(ty)).is_some();
+        if catalog.user_type(ty).is_none() && !is_row {
             let message = format!("type with OID {ty} does not exist");
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
         }

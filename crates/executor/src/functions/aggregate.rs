@@ -363,6 +363,13 @@ impl Aggregate {
         }
         match (self, &mut *best, value) {
             (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.try_clone()?,
+            // As citext_smaller and citext_larger have it: of two that are equal, the second.
+            (Aggregate::Min, best, Datum::Folded(_)) if order(value, best).is_le() => {
+                *best = value.try_clone()?
+            }
+            (Aggregate::Max, best, Datum::Folded(_)) if order(value, best).is_ge() => {
+                *best = value.try_clone()?
+            }
             (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.try_clone()?,
             (Aggregate::RangeIntersect, best, value) => *best = intersection(best, value)?,
             (Aggregate::BoolAnd, Datum::Bool(best), Datum::Bool(value)) => *best &= value,

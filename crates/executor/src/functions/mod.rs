@@ -335,6 +335,7 @@ pub(crate) fn text(datum: &Datum) -> &str {
     match datum {
         Datum::Text(value) => value,
         Datum::Padded(value) => value,
+        Datum::Folded(value) => value.shown(),
         other => wrong_variant("Text", other),
     }
 }

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-use mote_types::datum::{ELEMENT_COST, copy_text, without_blanks};
+use mote_types::datum::{ELEMENT_COST, copy_text, lower, without_blanks};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
 use super::{Body, CallSite, int4, text};
@@ -249,17 +249,6 @@ fn upper(c: char) -> char {
     let mut mapped = c.to_uppercase();
     match (mapped.next(), mapped.next()) {
         (Some(upper), None) => upper,
-        _ => c,
-    }
-}
-
-fn lower(c: char) -> char {
-    if c.is_ascii() {
-        return c.to_ascii_lowercase();
-    }
-    let mut mapped = c.to_lowercase();
-    match (mapped.next(), mapped.next()) {
-        (Some(lower), None) => lower,
         _ => c,
     }
 }

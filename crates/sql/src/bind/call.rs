@@ -126,8 +126,8 @@ impl Binder<'_> {
         {
             return Ok(cast);
         }
-        let resolved =
-            self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
+        let (schema, shown) = (call.name.qualifier(), display_name(call));
+        let resolved = self.resolve_call(name, schema, &shown, arguments, call.variadic, call.location)?;
         match resolved.callable {
             Callable::Aggregate(id) if id.signature().direct.is_some() => {
                 let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
@@ -153,7 +153,14 @@ impl Binder<'_> {
                 let message = format!("schema \"{schema}\" does not exist");
                 Err(self.error(state::INVALID_SCHEMA_NAME, call.location, message))
             }
-            Some(_) => Err(self.no_function(&display_name(call), &[], call.location)),
+            Some(schema) => {
+                let mut callables = callables_named(call.name.last()).iter();
+                let extended = |callable: &Callable| self.is_callable(*callable, Some(schema));
+                match callables.any(extended) {
+                    true => Ok(call.name.last()),
+                    false => Err(self.no_function(&display_name(call), &[], call.location)),
+                }
+            }
         }
     }
 
@@ -299,7 +306,8 @@ impl Binder<'_> {
         };
         // A literal is a value of the type, whatever functions there are.
         let is_literal = source == oid::UNKNOWN;
-        if !is_literal && callables_named(name).iter().any(takes_it) {
+        let mut callables = callables_named(name).iter();
+        if !is_literal && callables.any(|callable| takes_it(callable) && self.is_callable(*callable, None)) {
             return Ok(None);
         }
         let known = match name {
@@ -337,13 +345,14 @@ impl Binder<'_> {
     pub(super) fn resolve_call(
         &mut self,
         name: &str,
+        schema: Option<&str>,
         shown: &str,
         arguments: Vec<Placed>,
         variadic: bool,
         location: Location,
     ) -> SqlResult<Resolved> {
         let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
-        let candidate = match self.choose(name, &inputs, variadic) {
+        let candidate = match self.choose(name, schema, &inputs, variadic) {
             Choice::One(candidate) => candidate,
             Choice::None => return Err(self.no_function(shown, &inputs, location)),
             Choice::Ambiguous => {
@@ -401,13 +410,26 @@ impl Binder<'_> {
 
     /// Is a built-in function of the name what a call with arguments of these types means?
     pub(super) fn means_builtin(&self, call: &ast::FunctionCall, inputs: &[Oid]) -> bool {
-        let found = |name: &str| matches!(self.choose(name, inputs, call.variadic), Choice::One(_));
+        let schema = call.name.qualifier();
+        let found = |name: &str| matches!(self.choose(name, schema, inputs, call.variadic), Choice::One(_));
         self.function_name(call).is_ok_and(found)
     }
 
-    fn choose(&self, name: &str, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {
+    /// Can a call name it? What an extension brings stands in the extension's schema, all else in pg_catalog.
+    pub(super) fn is_callable(&self, callable: Callable, schema: Option<&str>) -> bool {
+        match callable.extension_type() {
+            Some(ty) => self.catalog.has_extension_type(ty, schema),
+            None => matches!(
+                schema,
+                None | Some("pg_catalog" | "information_schema" | "public")
+            ),
+        }
+    }
+
+    fn choose(&self, name: &str, schema: Option<&str>, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
-        for callable in callables_named(name) {
+        let callables = callables_named(name).iter();
+        for callable in callables.filter(|callable| self.is_callable(**callable, schema)) {
             let (declared, spread, defaults) = match callable {
                 Callable::Function(id) => {
                     let FunctionSignature {
@@ -495,7 +517,7 @@ impl Binder<'_> {
         arguments: Vec<Placed>,
         location: Location,
     ) -> SqlResult<Expr> {
-        let resolved = self.resolve_call(name, name, arguments, false, location)?;
+        let resolved = self.resolve_call(name, None, name, arguments, false, location)?;
         match resolved.callable {
             Callable::Function(id) => self.plain_call(id, resolved, location),
             _ => Err(SqlError::internal("SQL syntax maps to plain functions")),
@@ -624,7 +646,8 @@ impl Binder<'_> {
         if let Some(level) = self.levels.last_mut() {
             level.in_aggregate = before.0;
         }
-        let resolved = self.resolve_call(name, &display_name(call), arguments, call.variadic, location)?;
+        let (schema, shown) = (call.name.qualifier(), display_name(call));
+        let resolved = self.resolve_call(name, schema, &shown, arguments, call.variadic, location)?;
         let aggregate = match resolved.callable {
             Callable::Aggregate(id) if id.signature().direct.is_some() => id,
             Callable::Aggregate(_) => {

@@ -2,6 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::extension::EXTENSION_TYPES;
 use mote_types::{ColumnType, oid};
 
 use super::polymorphic::resolve_polymorphic;
@@ -54,11 +55,18 @@ impl Binder<'_> {
                 let message = format!("schema \"{schema}\" does not exist");
                 Err(self.error(state::INVALID_SCHEMA_NAME, location, message))
             }
+            Some(schema) if self.has_operators(schema) => Ok(()),
             Some(schema) => {
                 let message = format!("operator does not exist: {schema}.{}", name.name);
                 Err(self.error(state::UNDEFINED_FUNCTION, location, message))
             }
         }
+    }
+
+    /// Does an extension have its operators there? A built-in one of the name is then found there, too.
+    fn has_operators(&self, schema: &str) -> bool {
+        let mut types = EXTENSION_TYPES.iter();
+        types.any(|ty| self.catalog.has_extension_type(ty.oid, Some(schema)))
     }
 
     /// Resolves and applies an operator.

@@ -9,6 +9,7 @@
 //! Leaves out: what polymorphic types stand for (`polymorphic`), building the call (`call`, `compare`).
 
 use mote_common::Oid;
+use mote_types::catalog::extension::{is_extension_type, of_extension};
 use mote_types::catalog::{category, category_of, is_preferred};
 use mote_types::oid;
 
@@ -159,8 +160,11 @@ pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'sta
             operator.left
         }
     };
+    // Those of an extension are for values of its types: where there are none there may be no extension.
+    let extended = inputs.iter().any(|input| is_extension_type(*input));
     let applicable = operators_named(name).filter(|operator| {
-        (operator.left == Oid::INVALID) == (left == Oid::INVALID)
+        (extended || of_extension([operator.left, operator.right]).is_none())
+            && (operator.left == Oid::INVALID) == (left == Oid::INVALID)
             && (0..inputs.len()).all(|p| implicitly_coercible(inputs[p], declared(operator, p)))
             && polymorphic_fits(&[operator.left, operator.right], &[left, right])
     });

@@ -137,7 +137,7 @@ impl Binder<'_> {
     ) -> SqlResult<Option<ChosenRoutine>> {
         let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
         let names: Vec<Option<&Name>> = call.arguments.iter().map(|a| a.name.as_ref()).collect();
-        let mut prototypes = builtin_prototypes(call, &inputs, &names);
+        let mut prototypes = self.builtin_prototypes(call, &inputs, &names);
         for routine in routines {
             for candidate in prototypes_of(routine, form, &names, call.variadic) {
                 // The same types in an earlier schema hide this one; spreading a variadic comes second.
@@ -324,52 +324,60 @@ fn choose(prototypes: &[Prototype<'_>], inputs: &[Oid]) -> Choice<usize> {
     })
 }
 
-/// The built-in functions of the name that take so many arguments.
-fn builtin_prototypes(
-    call: &ast::FunctionCall,
-    inputs: &[Oid],
-    names: &[Option<&Name>],
-) -> Vec<Prototype<'static>> {
-    let mut prototypes = Vec::new();
-    if !matches!(call.name.qualifier(), None | Some("pg_catalog")) || names.iter().any(Option::is_some) {
-        return prototypes;
-    }
-    for callable in callables_named(call.name.last()) {
-        let (declared, variadic, defaults) = match callable {
-            Callable::Function(id) => {
-                let signature = id.signature();
-                (
-                    signature.arguments,
-                    signature.variadic,
-                    signature.defaults as usize,
-                )
+impl Binder<'_> {
+    /// The built-in functions of the name that take so many arguments.
+    fn builtin_prototypes(
+        &self,
+        call: &ast::FunctionCall,
+        inputs: &[Oid],
+        names: &[Option<&Name>],
+    ) -> Vec<Prototype<'static>> {
+        let mut prototypes = Vec::new();
+        if names.iter().any(Option::is_some) {
+            return prototypes;
+        }
+        let schema = call.name.qualifier();
+        let own = matches!(schema, None | Some("pg_catalog"));
+        for callable in callables_named(call.name.last()) {
+            if !(own || callable.extension_type().is_some()) || !self.is_callable(*callable, schema) {
+                continue;
             }
-            Callable::Aggregate(id) => (id.signature().arguments, None, 0),
-            Callable::Window(id) => (id.signature().arguments, None, 0),
-        };
-        let types = match variadic {
-            Some(element) if !call.variadic => {
-                if inputs.len() < declared.len() {
-                    continue;
+            let (declared, variadic, defaults) = match callable {
+                Callable::Function(id) => {
+                    let signature = id.signature();
+                    (
+                        signature.arguments,
+                        signature.variadic,
+                        signature.defaults as usize,
+                    )
                 }
-                let fixed = declared.len() - 1;
-                let mut types = declared[..fixed].to_vec();
-                types.resize(inputs.len(), element);
-                types
-            }
-            _ if inputs.len() <= declared.len() && inputs.len() + defaults >= declared.len() => {
-                declared[..inputs.len()].to_vec()
-            }
-            _ => continue,
-        };
-        prototypes.push(Prototype {
-            routine: None,
-            types,
-            slots: Vec::new(),
-            spread: false,
-        });
+                Callable::Aggregate(id) => (id.signature().arguments, None, 0),
+                Callable::Window(id) => (id.signature().arguments, None, 0),
+            };
+            let types = match variadic {
+                Some(element) if !call.variadic => {
+                    if inputs.len() < declared.len() {
+                        continue;
+                    }
+                    let fixed = declared.len() - 1;
+                    let mut types = declared[..fixed].to_vec();
+                    types.resize(inputs.len(), element);
+                    types
+                }
+                _ if inputs.len() <= declared.len() && inputs.len() + defaults >= declared.len() => {
+                    declared[..inputs.len()].to_vec()
+                }
+                _ => continue,
+            };
+            prototypes.push(Prototype {
+                routine: None,
+                types,
+                slots: Vec::new(),
+                spread: false,
+            });
+        }
+        prototypes
     }
-    prototypes
 }
 
 /// How a routine can take a call with these (possibly named) arguments.

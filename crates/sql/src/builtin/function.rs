@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 use mote_common::Oid;
+use mote_types::catalog::extension::of_extension;
 use mote_types::family::{self, TypeFamily};
 use mote_types::signature::{aggregate, function};
 
@@ -238,6 +239,18 @@ pub enum Callable {
     Function(FunctionId),
     Aggregate(AggregateId),
     Window(WindowId),
+}
+
+impl Callable {
+    /// The type for whose sake it is an extension's; None: every database has it.
+    pub fn extension_type(self) -> Option<Oid> {
+        let (arguments, result) = match self {
+            Callable::Function(id) => (id.signature().arguments, id.signature().result),
+            Callable::Aggregate(id) => (id.signature().arguments, id.signature().result),
+            Callable::Window(id) => (id.signature().arguments, id.signature().result),
+        };
+        of_extension(arguments.iter().copied().chain([result])).map(|known| known.oid)
+    }
 }
 
 static BY_NAME: LazyLock<HashMap<&'static str, Vec<Callable>>> = LazyLock::new(|| {

@@ -427,6 +427,13 @@ pub trait CatalogView {
     fn user_type(&self, _oid: Oid) -> Option<Arc<UserType>> {
         None
     }
+    /// Whether a type of an extension is in `schema`, or, without one, where the search path finds it.
+    fn has_extension_type(&self, ty: Oid, schema: Option<&str>) -> bool {
+        self.user_type(ty).is_some_and(|found| match schema {
+            Some(schema) => found.schema == schema,
+            None => self.search_path().contains(&found.schema),
+        })
+    }
     /// The attributes of a composite type or of the row type of a relation.
     fn row_type(&self, ty: Oid) -> Option<Arc<RowType>> {
         if !is_composite(ty) {

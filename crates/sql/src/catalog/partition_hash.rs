@@ -5,6 +5,7 @@
 //! a little-endian machine.
 //! Leaves out: types whose hash needs more than their own bytes (arrays, records, jsonb): 0A000 when the table is made.
 
+use mote_types::catalog::extension::CITEXT;
 use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, Datum, oid};
 
@@ -49,6 +50,7 @@ pub(super) fn supports_hash(ty: ColumnType) -> bool {
         oid::CHAR,
         oid::BYTEA,
         oid::UUID,
+        CITEXT,
     ];
     is_enum(ty.oid) || numbers.contains(&ty.oid) || times.contains(&ty.oid) || strings.contains(&ty.oid)
 }
@@ -84,6 +86,7 @@ fn hash_datum(datum: &Datum, ty: ColumnType, seed: u64) -> u64 {
             let byte = value.chars().next().map_or(0, |c| c as u8);
             hash_u32(byte as i8 as i32 as u32, seed)
         }
+        Datum::Folded(value) => hash_bytes(value.folded().as_bytes(), seed),
         Datum::Text(value) => hash_bytes(value.as_bytes(), seed),
         Datum::Bytea(value) => hash_bytes(value, seed),
         Datum::Uuid(value) => hash_bytes(value, seed),

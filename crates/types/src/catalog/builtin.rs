@@ -209,4 +209,6 @@ pub static BUILTIN_TYPES: &[TypeInfo] = &[
     array(6153, "_tstzmultirange", "tstzmultirange[]", 4534, b'd', 0, "", ""),
     array(6155, "_datemultirange", "datemultirange[]", 4535, b'i', 0, "", ""),
     array(6157, "_int8multirange", "int8multirange[]", 4536, b'd', 0, "", ""),
+    base(15200, "citext", "citext", -1, false, b'b', b'S', false, 0, 15201, b'i', b'x', 100, ["citextin", "citextout", "citextrecv", "citextsend", "", "", ""]),
+    array(15201, "_citext", "citext[]", 15200, b'i', 100, "", ""),
 ];

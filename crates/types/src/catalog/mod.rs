@@ -5,6 +5,7 @@
 //! Types that users made are told by their OID (`user`); what else there is to know of them, a dictionary knows.
 
 mod builtin;
+pub mod extension;
 mod names;
 pub mod range;
 mod row_type;

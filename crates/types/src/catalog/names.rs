@@ -39,7 +39,7 @@ pub fn unsupported_type_name(name: &str) -> bool {
     UNSUPPORTED.contains(&name)
 }
 
-/// Finds a built-in type by catalog name (`int4`, `bpchar`, `_int4`) or SQL alias (`integer`, `double precision`).
+/// Finds a built-in type, but none of an extension, by catalog name (`int4`, `bpchar`, `_int4`) or SQL alias (`integer`, `double precision`).
 ///
 /// `name` is already folded as identifiers are. `char` finds `character`, as the grammar has it: the one-byte
 /// type is spelled `"char"` with its quotes.
@@ -58,7 +58,7 @@ pub fn type_by_name(name: &str) -> Option<Oid> {
     }
     BUILTIN_TYPES
         .iter()
-        .find(|info| info.name == name)
+        .find(|info| info.name == name && !extension::is_extension_type(info.oid))
         .map(|info| info.oid)
 }
 
@@ -76,6 +76,9 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
     };
     if info.category == category::ARRAY && info.input == "array_in" {
         return format!("{}[]", format_type(info.elem, typmod));
+    }
+    if extension::is_extension_type(oid) {
+        return user::user_type_name(oid);
     }
     // Without a length, `bpchar` must not read as `character`, which would mean `character(1)`.
     if oid == oid::BPCHAR && typmod < 0 {

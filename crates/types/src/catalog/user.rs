@@ -14,6 +14,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::ColumnType;
+use super::extension::is_extension_type;
 use crate::catalog::RowType;
 
 const ENUM: u32 = 1 << 28;
@@ -65,10 +66,10 @@ pub fn is_enum(ty: Oid) -> bool {
     ty.0 & !NUMBER == ENUM
 }
 
-/// A type that a user made, or the array over one.
+/// A type that a user made or that an extension brought, or the array over one.
 #[inline]
 pub fn is_user_type(ty: Oid) -> bool {
-    matches!(ty.0 & !(NUMBER | ARRAY), ENUM | COMPOSITE) || is_domain(ty)
+    matches!(ty.0 & !(NUMBER | ARRAY), ENUM | COMPOSITE) || is_domain(ty) || is_extension_type(ty)
 }
 
 /// The element type of an array over a user's type.

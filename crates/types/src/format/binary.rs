@@ -316,6 +316,7 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
             }
         }
         Datum::Padded(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Folded(value) => out.extend_from_slice(value.shown().as_bytes()),
         Datum::Numeric(value) => value.write_binary(out),
         Datum::Bool(value) => out.push(*value as u8),
         Datum::Int2(value) => out.extend_from_slice(&value.to_be_bytes()),

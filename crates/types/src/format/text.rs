@@ -153,6 +153,7 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             out.extend_from_slice(value.as_bytes());
             pad(value, ty, out);
         }
+        Datum::Folded(value) => out.extend_from_slice(value.shown().as_bytes()),
         Datum::Numeric(value) => value.write(out),
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
         Datum::Int2(value) => write_int(*value as i64, out),

@@ -81,8 +81,10 @@ impl CatalogView for SessionCatalog {
         let catalog = self.current();
         let in_schema = |schema: &str| {
             let schema = catalog.schema_by_name(self.database, schema)?;
-            let found = catalog.user_type_named(Oid(schema.object.oid), name)?;
-            Some(found.described.clone())
+            let schema = Oid(schema.object.oid);
+            let made = catalog.user_type_named(schema, name);
+            let made = made.map(|found| found.described.clone());
+            made.or_else(|| catalog.extension_type_named(schema, name))
         };
         match schema {
             Some(schema) => in_schema(schema),
@@ -91,7 +93,9 @@ impl CatalogView for SessionCatalog {
     }
 
     fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
-        Some(self.current().user_type(oid)?.described.clone())
+        let catalog = self.current();
+        let made = catalog.user_type(oid).map(|found| found.described.clone());
+        made.or_else(|| catalog.extension_type(self.database, oid))
     }
 
     fn schema_exists(&self, name: &str) -> bool {

@@ -247,6 +247,8 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             };
             depends((class, Oid(member), 0), this, 'e')
         }));
+        let builtin = extensions::builtin_members(extension);
+        rows.extend(builtin.map(|(class, member)| depends((class, member, 0), this, 'e')));
     }
     for routine in facts.routines() {
         let this = (PROCEDURE, routine.oid, 0);

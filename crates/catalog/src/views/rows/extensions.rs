@@ -2,7 +2,11 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::access::AclItem;
+use mote_sql::builtin::cast::casts;
+use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS};
+use mote_sql::builtin::operator::OPERATORS;
 use mote_types::Datum;
+use mote_types::catalog::extension::{EXTENSION_TYPES, of_extension};
 
 use crate::catalog_store::stored::StoredExtension;
 use crate::extensions::{EXTENSIONS, Extension, find};
@@ -11,6 +15,7 @@ use crate::views::builtin::BOOTSTRAP_ROLE;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 use crate::views::rows::relations;
+use crate::views::rows::types::classes;
 use crate::views::text::default_acl;
 
 pub fn of_database<'f>(facts: &'f Facts<'_>) -> Vec<&'f StoredExtension> {
@@ -51,6 +56,46 @@ pub fn installed(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         ]);
     }
     Ok(rows)
+}
+
+/// What an extension has beside the objects that its script makes, each with its class: types, and what is built in over
+/// them.
+pub fn builtin_members(extension: &StoredExtension) -> impl Iterator<Item = (Oid, Oid)> {
+    const TYPE: Oid = Oid(1247);
+    const PROCEDURE: Oid = Oid(1255);
+    const OPERATOR: Oid = Oid(2617);
+    const CAST: Oid = Oid(2605);
+    const CLASS: Oid = Oid(2616);
+    const FAMILY: Oid = Oid(2753);
+    let name = extension.name.clone();
+    let own = move |types: &[Oid]| of_extension(types.iter().copied()).is_some_and(|ty| ty.extension == name);
+    let mut members = Vec::new();
+    if EXTENSION_TYPES.iter().all(|ty| ty.extension != extension.name) {
+        return members.into_iter();
+    }
+    members.extend(
+        EXTENSION_TYPES
+            .iter()
+            .filter(|ty| own(&[ty.oid]))
+            .map(|ty| (TYPE, ty.oid)),
+    );
+    for function in FUNCTIONS {
+        if own(&[function.arguments, &[function.result]].concat()) {
+            members.push((PROCEDURE, function.oid));
+        }
+    }
+    let aggregates = AGGREGATES.iter().filter(|aggregate| own(aggregate.arguments));
+    members.extend(aggregates.map(|aggregate| (PROCEDURE, aggregate.oid)));
+    let operators = OPERATORS.iter().filter(|known| own(&[known.left, known.right]));
+    members.extend(operators.map(|known| (OPERATOR, known.oid)));
+    let casts = casts().filter(|cast| own(&[cast.source, cast.target]));
+    members.extend(casts.map(|cast| (CAST, cast.oid)));
+    for (_, class) in classes().filter(|(_, class)| own(&[class.input])) {
+        members.extend([(CLASS, class.oid), (FAMILY, class.family)]);
+    }
+    members.sort_unstable();
+    members.dedup();
+    members.into_iter()
 }
 
 /// Rows of pg_init_privs: the privileges that members have from their extension, which a dump leaves out.

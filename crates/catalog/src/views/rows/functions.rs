@@ -1,7 +1,9 @@
 //! pg_proc, pg_operator, pg_aggregate: what the binder can resolve, and the functions that read and write types.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, FunctionSignature, Volatility, WINDOWS};
+use mote_sql::builtin::function::{
+    AGGREGATES, AggregateSignature, FUNCTIONS, FunctionSignature, Volatility, WINDOWS,
+};
 use mote_sql::builtin::operator::OPERATORS;
 use mote_types::{ColumnType, Datum, oid};
 
@@ -26,8 +28,13 @@ struct Procedure<'f> {
     source: &'f str,
 }
 
+/// The types that a function names.
+fn types_of<'t>(arguments: &'t [Oid], result: &'t Oid) -> impl Iterator<Item = Oid> + 't {
+    arguments.iter().chain([result]).copied()
+}
+
 impl Procedure<'_> {
-    fn row(self) -> Vec<Datum> {
+    fn row(self, schema: Oid) -> Vec<Datum> {
         // The type of a variadic parameter is the array of its elements.
         let array = ColumnType::new(self.variadic).array_of().map(|array| array.oid);
         let mut arguments = self.arguments;
@@ -40,7 +47,7 @@ impl Procedure<'_> {
             if self.name.starts_with("_pg_") {
                 INFORMATION_SCHEMA
             } else {
-                CATALOG_SCHEMA
+                schema
             },
             BOOTSTRAP_ROLE,
             LANGUAGE_INTERNAL,
@@ -74,17 +81,31 @@ impl Procedure<'_> {
 }
 
 pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut rows: Vec<Vec<Datum>> = FUNCTIONS.iter().map(|function| scalar(function).row()).collect();
+    let mut rows: Vec<Vec<Datum>> = Vec::with_capacity(FUNCTIONS.len() + AGGREGATES.len());
+    for function in FUNCTIONS {
+        let schema = facts.schema_of_builtin(types_of(function.arguments, &function.result));
+        rows.extend(schema.map(|schema| scalar(function).row(schema)));
+    }
     for aggregate in AGGREGATES {
         let arguments = aggregate.arguments.to_vec();
-        rows.push(folding(aggregate.oid, aggregate.name, 'a', arguments, aggregate.result).row());
+        let schema = facts.schema_of_builtin(types_of(&arguments, &aggregate.result));
+        let row = folding(aggregate.oid, aggregate.name, 'a', arguments, aggregate.result);
+        rows.extend(schema.map(|schema| row.row(schema)));
     }
     for window in WINDOWS {
         let arguments = window.arguments.to_vec();
-        rows.push(folding(window.oid, window.name, 'w', arguments, window.result).row());
+        rows.push(folding(window.oid, window.name, 'w', arguments, window.result).row(CATALOG_SCHEMA));
     }
-    rows.extend(SUPPORT_FUNCTIONS.iter().map(|function| support(function).row()));
-    rows.extend(INTERNALS.iter().map(|function| internal(function).row()));
+    rows.extend(
+        SUPPORT_FUNCTIONS
+            .iter()
+            .map(|function| support(function).row(CATALOG_SCHEMA)),
+    );
+    rows.extend(
+        INTERNALS
+            .iter()
+            .map(|function| internal(function).row(CATALOG_SCHEMA)),
+    );
     rows.extend(super::routines::procs(facts));
     Ok(rows)
 }
@@ -166,13 +187,14 @@ fn internal(function: &Internal) -> Procedure<'_> {
     }
 }
 
-pub fn operators(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = OPERATORS.iter().map(|operator| {
+pub fn operators(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = OPERATORS.iter().filter_map(|operator| {
+        let schema = facts.schema_of_builtin([operator.left, operator.right, operator.result])?;
         let is_equality = operator.name == "=" && operator.result == oid::BOOL;
-        row![
+        Some(row![
             operator.oid,
             operator.name,
-            CATALOG_SCHEMA,
+            schema,
             BOOTSTRAP_ROLE,
             if operator.left == Oid::INVALID { 'l' } else { 'b' },
             is_equality,
@@ -185,16 +207,20 @@ pub fn operators(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             operator.function.signature().oid,
             Oid::INVALID,
             Oid::INVALID,
-        ]
+        ])
     });
     Ok(rows.collect())
 }
 
 /// Aggregates are code here. Their rows name the functions that PostgreSQL folds with, as far as one server alone needs
 /// them; the columns for parts of sums and for moving windows are `-`.
-pub fn aggregates(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+pub fn aggregates(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let none = Oid::INVALID;
-    let rows = AGGREGATES.iter().map(|aggregate| {
+    let here = |aggregate: &&AggregateSignature| {
+        let schema = facts.schema_of_builtin(types_of(aggregate.arguments, &aggregate.result));
+        schema.is_some()
+    };
+    let rows = AGGREGATES.iter().filter(here).map(|aggregate| {
         let folding = Folding::of(aggregate.oid).expect("every aggregate is listed");
         row![
             aggregate.oid,

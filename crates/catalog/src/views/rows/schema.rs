@@ -3,8 +3,9 @@
 //! As the standard wants, only what the current user may use is shown: what the user owns or was granted something on.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::builtin::function::FUNCTIONS;
+use mote_sql::builtin::function::{FUNCTIONS, FunctionSignature};
 use mote_sql::catalog::{CheckOption, Relation};
+use mote_types::catalog::extension::of_extension;
 use mote_types::catalog::numeric_precision_scale;
 use mote_types::catalog::user::is_user_type;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
@@ -241,7 +242,9 @@ impl TypeDescription {
 /// Schema and name of a type, as pg_type has them.
 fn names_of(ty: ColumnType, facts: &Facts<'_>) -> (String, String) {
     if let Some(info) = type_info(ty.oid) {
-        return ("pg_catalog".into(), info.name.into());
+        let schema = facts.schema_of_builtin([ty.oid]);
+        let schema = schema.and_then(|schema| facts.schema_name(schema));
+        return (schema.unwrap_or_default().into(), info.name.into());
     }
     let (prefix, base) = match ty.element() {
         Some(element) => ("_", element.oid),
@@ -287,7 +290,11 @@ fn interval_fields(ty: ColumnType) -> Option<String> {
 pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     const COLUMNS: usize = 82;
     let catalog = facts.database_name();
-    let rows = FUNCTIONS.iter().map(|function| {
+    let own = |function: &&FunctionSignature| {
+        let types = function.arguments.iter().chain([&function.result]);
+        of_extension(types.copied()).is_none()
+    };
+    let rows = FUNCTIONS.iter().filter(own).map(|function| {
         let result = TypeDescription::of(ColumnType::new(function.result), facts);
         let mut row = row![
             catalog,

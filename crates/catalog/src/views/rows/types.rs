@@ -1,9 +1,10 @@
 //! pg_type, pg_enum and pg_range; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::builtin::cast::{CastUse, casts as all_casts};
+use mote_sql::builtin::cast::{CastRow, CastUse, casts as all_casts};
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_types::catalog::extension::{extension_type, is_extension_type};
 use mote_types::catalog::range::RANGE_TYPES;
 use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
@@ -31,8 +32,19 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     };
     let mut rows: Vec<_> = BUILTIN_TYPES
         .iter()
+        .filter(|info| !is_extension_type(info.oid))
         .map(|info| type_row(info, place(info)))
         .collect();
+    for info in BUILTIN_TYPES {
+        let extension = extension_type(info.oid).and_then(|ty| facts.extension_of(ty.oid));
+        rows.extend(extension.map(|extension| {
+            let own = Place {
+                schema: Oid(extension.schema),
+                ..place(info)
+            };
+            type_row(info, own)
+        }));
+    }
     for entry in facts.user_types() {
         let stored = &entry.stored;
         if let Some(domain) = &stored.domain {
@@ -210,8 +222,9 @@ fn type_row(info: &TypeInfo, place: Place) -> Vec<Datum> {
     ]
 }
 
-pub fn casts(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = all_casts().map(|cast| {
+pub fn casts(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let here = |cast: &&CastRow| facts.schema_of_builtin([cast.source, cast.target]).is_some();
+    let rows = all_casts().filter(here).map(|cast| {
         let context = match cast.context {
             CastUse::Implicit => 'i',
             CastUse::Assignment => 'a',
@@ -237,37 +250,40 @@ pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 /// The operator classes of all methods.
-fn classes() -> impl Iterator<Item = (IndexMethod, &'static OperatorClass)> {
+pub(super) fn classes() -> impl Iterator<Item = (IndexMethod, &'static OperatorClass)> {
     let methods = IndexMethod::ALL.into_iter();
     methods.flat_map(|method| operator_classes(method).map(move |class| (method, class)))
 }
 
-pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = classes().map(|(method, class)| {
-        row![
+pub fn opclasses(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = classes().filter_map(|(method, class)| {
+        let schema = facts.schema_of_builtin([class.input])?;
+        Some(row![
             class.oid,
             method.oid(),
             class.name,
-            CATALOG_SCHEMA,
+            schema,
             BOOTSTRAP_ROLE,
             class.family,
             class.input,
             class.default,
             class.key,
-        ]
+        ])
     });
     Ok(rows.collect())
 }
 
-pub fn opfamilies(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut families: Vec<(Oid, Oid, &str)> = classes()
-        .map(|(method, class)| (class.family, method.oid(), class.family_name))
-        .collect();
+pub fn opfamilies(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let place = |class: &OperatorClass| facts.schema_of_builtin([class.input]);
+    let family = |(method, class): (IndexMethod, &'static OperatorClass)| {
+        Some((class.family, method.oid(), class.family_name, place(class)?))
+    };
+    let mut families: Vec<(Oid, Oid, &str, Oid)> = classes().filter_map(family).collect();
     families.sort_unstable();
     families.dedup();
     let rows = families
         .into_iter()
-        .map(|(oid, method, name)| row![oid, method, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
+        .map(|(oid, method, name, schema)| row![oid, method, name, schema, BOOTSTRAP_ROLE]);
     Ok(rows.collect())
 }
 

@@ -175,6 +175,7 @@ fn value_bytes(value: &Datum, ty: ColumnType) -> usize {
         }
         Datum::Text(text) => text.len(),
         Datum::Padded(text) => text.len(),
+        Datum::Folded(text) => text.shown().len(),
         Datum::Numeric(number) => numeric_bytes(&number.to_string()),
         _ => {
             let mut stored = Vec::new();

@@ -56,6 +56,18 @@ impl Dependent {
         }
     }
 
+    /// The schema of what it is a part of.
+    pub fn schema(&self) -> u32 {
+        match self {
+            Dependent::View(entry)
+            | Dependent::Default(entry, _)
+            | Dependent::Generated(entry, _)
+            | Dependent::Check(entry, _)
+            | Dependent::Trigger(entry, _) => entry.stored.schema,
+            Dependent::Routine(entry) => entry.stored.schema,
+        }
+    }
+
     /// Takes it away, as CASCADE does.
     pub fn remove(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
@@ -157,6 +169,18 @@ pub(in super::super) fn in_expressions<T>(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Found<T>> {
     let catalog = context.session.catalog.current();
+    // Types of extensions, and names, are those of all databases; what is in no schema here is in another one.
+    let database = context.session.catalog.database.0;
+    let is_elsewhere = |schema: u32| {
+        let schema = catalog.schemas.get(&Oid(schema));
+        schema.is_some_and(|schema| schema.object.database != database)
+    };
+    let schema_of = |oid: Oid| {
+        let relation = catalog.relation(oid).map(|entry| entry.stored.schema);
+        relation.or_else(|| catalog.routine(oid).map(|entry| entry.stored.schema))
+    };
+    let here = |oid: &&Oid| !schema_of(**oid).is_some_and(is_elsewhere);
+    let candidates: &BTreeSet<Oid> = &candidates.iter().filter(here).copied().collect();
     let mut found = Vec::new();
     for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
         in_columns(entry, search, &mut found, context)?;

@@ -3,12 +3,12 @@
 use mote_common::{RowId, SqlResult};
 use mote_engine::{RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
 use mote_sql::catalog::Relation;
-use mote_types::Datum;
+use mote_types::{ColumnType, Datum, encode_storage};
 
 use crate::node::modify::{full_text, write_error};
 use crate::row_codec::ColumnCodec;
 use crate::runtime::Runtime;
-use crate::value::equal;
+use crate::value::{equal, equal_rows};
 
 /// What kept values take, the list itself included.
 pub(in crate::node::modify) fn heap_bytes(values: &[Datum]) -> usize {
@@ -48,6 +48,20 @@ pub(super) fn same_key(row: &[Datum], values: &[Datum]) -> bool {
     row.iter()
         .zip(values)
         .all(|(a, b)| !a.is_null() && !b.is_null() && equal(a, b))
+}
+
+/// Equal, and shown alike: what refers to a key follows it also to a value that only looks different (1.0 and 1.00, or the
+/// two cases of a citext).
+pub(super) fn look_alike(old: &[Datum], new: &[Datum], types: impl Iterator<Item = ColumnType>) -> bool {
+    let stored = |value: &Datum, ty: ColumnType| {
+        let mut bytes = Vec::new();
+        if !value.is_null() {
+            encode_storage(value, ty, &mut bytes);
+        }
+        bytes
+    };
+    let mut pairs = old.iter().zip(new).zip(types);
+    equal_rows(old, new) && pairs.all(|((old, new), ty)| stored(old, ty) == stored(new, ty))
 }
 
 /// `(a, b)=(1, 2)`.

@@ -37,7 +37,7 @@ use super::after::Deferral;
 use super::update_target::changes_key;
 use crate::runtime::Runtime;
 use crate::value::equal_rows;
-use key_rows::pick;
+use key_rows::{look_alike, pick};
 use referenced::ReferencingKey;
 use referencing::OwnKey;
 
@@ -122,8 +122,9 @@ impl ForeignKeys {
         }
         for referencing in &self.referenced_by {
             let columns = &referencing.resolve(runtime)?.referenced_columns;
+            let types = columns.iter().map(|&column| relation.columns[column as usize].ty);
             let (old, new) = (pick(old, columns), pick(new, columns));
-            if !equal_rows(&old, &new) {
+            if !look_alike(&old, &new, types) {
                 referencing.note_gone(relation, old, Some(new), false, runtime)?;
             }
         }

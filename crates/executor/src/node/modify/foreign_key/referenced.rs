@@ -21,7 +21,7 @@ use crate::node::modify::disclosure::may_read;
 use crate::node::modify::write_error;
 use crate::row_codec::append_key;
 use crate::runtime::{Runtime, find_index};
-use crate::value::convert;
+use crate::value::{convert, equal_rows};
 
 /// A foreign key of another relation that points at the written one.
 pub(super) struct ReferencingKey {
@@ -202,7 +202,10 @@ impl Gone {
                 }
                 // What the snapshot of REPEATABLE READ did not show to the action must not be orphaned by it. SET
                 // DEFAULT may also have put back the very key that is gone.
-                let snapshot_may_miss = runtime.transaction().isolation() != Isolation::ReadCommitted;
+                // A new key that only looks different keeps its children.
+                let kept = self.new.as_ref().is_some_and(|new| equal_rows(&self.old, new));
+                let snapshot_may_miss =
+                    !kept && runtime.transaction().isolation() != Isolation::ReadCommitted;
                 if action == ReferentialAction::SetDefault {
                     return self.refuse_if_referenced(referencing, runtime);
                 }
