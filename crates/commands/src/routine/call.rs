@@ -25,6 +25,7 @@ pub fn call(
         if !has_surroundings(routine) {
             return runner.call(call, &mut BodyContext::Statement(context));
         }
+        // Without SECURITY DEFINER the caller's identity stays, whatever SET clauses change.
         let owner = routine.security_definer.then_some(routine.owner);
         changed(owner, &routine.settings, context, |context| {
             runner.call(call, &mut BodyContext::Statement(context))
@@ -39,6 +40,7 @@ fn has_surroundings(routine: &Routine) -> bool {
 
 /// CALL, which may allow the body to end its transaction. EXECUTE has been checked.
 pub fn call_procedure(call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
+    // The procedure then runs like a function, within a statement: its COMMIT is refused (2D000).
     if body.is_atomic() || has_surroundings(call.routine) {
         return body.with(|context| {
             let snapshot = context.transaction.snapshot();
@@ -68,15 +70,18 @@ fn alone<T>(
     body: &mut BodyContext<'_, '_>,
     work: impl FnOnce(&mut BodyContext<'_, '_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
+    // A depth that was entered here is left by `all_ended`, when the outermost body of the session is over.
     body.with(enter)?;
     work(body)
 }
 
 /// One body more within the session; true for the outermost.
 fn enter(context: &mut StatementContext<'_>) -> SqlResult<bool> {
+    // Each call is a place to yield and to hear of a cancel: recursion has no other.
     context.burn(1)?;
     let outermost = Holdings::of(context.calls).routines.stack_base == 0;
     if outermost {
+        // The base is where the outermost body begins: deeper ones are measured by their distance from it.
         Holdings::of(context.calls).routines.stack_base = stack_position();
     } else {
         let limit = context.host.routine_stack_bytes();
@@ -92,8 +97,10 @@ fn within<T>(
     work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
     let outermost = enter(context)?;
+    // The caller's snapshot is put aside, not ended: its rows must stay readable when the body has returned.
     let suspended = context.transaction.suspend_statement(snapshot);
     let result = work(context);
+    // Also after an error, which the caller's block may catch.
     context.transaction.resume_statement(suspended);
     if outermost {
         Holdings::of(context.calls).routines.stack_base = 0;

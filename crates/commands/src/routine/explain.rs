@@ -22,6 +22,7 @@ pub(super) fn rows(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<Datum>> {
     let options = read_options(explain, &statement.text)?;
+    // EXECUTE acts on the session's prepared statements, which a body does not reach.
     if matches!(explain.statement, ast::Statement::Execute(_)) {
         return Err(SqlError::unsupported("EXPLAIN EXECUTE in a function"));
     }
@@ -29,6 +30,7 @@ pub(super) fn rows(
         statement: query_explained(&explain.statement).clone(),
         range: 0..statement.text.len(),
     };
+    // With the names of the EXPLAIN around it: variables stay parameters.
     let explained = Statement::new(statement.text.clone(), parsed, statement.names.clone());
     let begun_ns = context.session.clock.monotonic_ns();
     let plan = explained.plan(context)?;
@@ -43,8 +45,10 @@ pub(super) fn rows(
     if !options.analyze {
         return context.session.explanation(&plan.plan, query, &options, about);
     }
+    // Only ANALYZE reads tables. The lock may bring another plan than the one whose making was measured.
     let plan = explained.locked(context)?;
     let (measured, run) = run_measured(&plan, &options, parameters, context)?;
+    // Locks and the start of the run are in it.
     about.execution_ns = context.session.clock.monotonic_ns().saturating_sub(planned_ns);
     about.run = Some(&run);
     context

@@ -77,11 +77,13 @@ impl Holdings {
             .program
             .as_ref()
             .ok_or_else(|| SqlError::internal("a query without a program"))?;
+        // From behind: what ran last is the likeliest to run again.
         let known = self.spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program));
         if let Some(at) = known {
             return Ok(self.spare.swap_remove(at));
         }
         if self.spare.len() >= SPARE_EXECUTIONS {
+            // The oldest; it belongs to a statement that 64 others have followed.
             self.spare.remove(0);
         }
         Ok(Box::new(Execution::new(program.clone())))
@@ -89,12 +91,14 @@ impl Holdings {
 
     /// Keeps the operators of a run that is over for the next run of the same statement.
     pub fn keep(&mut self, mut execution: Box<Execution>) {
+        // A reset execution holds no snapshot and no rows, only what its operators have allocated.
         if self.spare.len() < SPARE_EXECUTIONS && execution.is_worth_keeping() {
             execution.reset();
             self.spare.push(execution);
         }
     }
 
+    /// 34000 if there is no cursor or portal of this name.
     pub fn require_cursor(&self, name: &str) -> SqlResult<()> {
         if self.portals.contains(name) {
             return Ok(());

@@ -76,6 +76,7 @@ struct Counted {
 
 impl Counted {
     fn begin(statement: &Statement, context: &StatementContext<'_>) -> Option<Counted> {
+        // pg_stat_statements.track = all counts what bodies run; otherwise nothing is measured.
         let run = context.session.begin_counting(false)?;
         let prepared = statement.known()?;
         Some(Counted {
@@ -128,9 +129,11 @@ impl Statement {
         self.prepared.lock().clone()
     }
 
+    /// What the statement was planned from: as long as user and settings are the same, else planned anew.
     fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
         let known = self.prepared.lock().clone();
         if let Some(prepared) = known
+            // Another user may see other objects; search_path and its kin are in the key of the settings.
             && prepared.user == context.session.identity().user_oid
             && prepared.plan_key == context.session.settings.plan_key()
         {
@@ -150,7 +153,9 @@ impl Statement {
     pub(super) fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
         let prepared = self.prepared(context)?;
         let mut plan = context.session.validate(&prepared, context.host)?;
+        // Waiting for a lock may have made the plan stale: it is made anew under the locks.
         lock_relations(&prepared, &mut plan, None, context)?;
+        // The new plan is kept for the next run, too.
         if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
             *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
         }
@@ -172,6 +177,7 @@ pub fn run(
     if let PlanBody::Utility(utility) = &plan.plan.body
         && !plan.plan.returns_rows
     {
+        // pg_stat_statements.track_utility decides about commands.
         let counted = Counted::begin(statement, context).filter(|_| context.session.counts_utility(utility));
         let tag = run_utility(utility, &statement.text, volatile, context)?;
         if let Some(mut counted) = counted {
@@ -212,6 +218,7 @@ pub fn open_portal(
 ) -> SqlResult<Portal> {
     let plan = statement.locked(context)?;
     let prepared = statement.prepared(context)?;
+    // EXPLAIN and SHOW have rows, but no execution that a cursor could move.
     let PlanBody::Query(query) = &plan.plan.body else {
         return Err(SqlError::unsupported("a cursor over this statement"));
     };
@@ -238,6 +245,7 @@ fn start(
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
+    // Its rows are computed at once, and handed out as rows that are held.
     if let PlanBody::Utility(utility) = &plan.plan.body {
         let rows = utility_rows(utility, statement, parameters, volatile, context)?;
         return Ok(Running {
@@ -259,6 +267,7 @@ fn start(
     if parameters.len() < plan.plan.parameters.len() {
         parameters.resize(plan.plan.parameters.len(), Datum::Null);
     }
+    // A stable or immutable routine's statements see what the caller's statement sees: no new command begins.
     if volatile {
         let access = if query.writes { Access::Write } else { Access::Read };
         context.transaction.begin_statement(access);
@@ -280,6 +289,7 @@ impl Running {
         self.held.is_none() && self.plan.stays_open_with(object)
     }
 
+    /// The columns of its rows.
     pub fn output(&self) -> &[OutputColumn] {
         &self.plan.plan.output
     }
@@ -291,6 +301,7 @@ impl Running {
         context: &mut StatementContext<'_>,
         emit: &mut Emit<'_>,
     ) -> SqlResult<Done> {
+        // The query's transaction is over, and its rows were kept.
         if let Some(held) = &mut self.held {
             let wanted = if max_rows == 0 { u64::MAX } else { max_rows };
             let mut rows = 0;
@@ -327,6 +338,7 @@ impl Running {
         })
     }
 
+    /// The tag of what ran, with the rows of this call.
     fn tag(&self, rows: u64, context: &StatementContext<'_>) -> CommandTag {
         match &self.plan.plan.body {
             PlanBody::Query(query) => query_tag(query.command, rows),
@@ -339,11 +351,13 @@ impl Running {
         if self.held.is_some() {
             return Ok(());
         }
+        // Its remaining writes would be done at once, and their rows handed out after the commit.
         if modifies(self.plan.query()?) {
             return Err(loop_writes());
         }
         let mut kept = Kept::default();
         let mut held = VecDeque::new();
+        // Charged to the session, within work_mem: a loop's rows are rarely many.
         self.fetch(0, context, &mut |context, row| {
             keep_row(&mut kept, row, context)?;
             held.push_back(row.to_vec());
@@ -370,6 +384,7 @@ impl Running {
 }
 
 pub(super) fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
+    // PostgreSQL names the statement by its tag.
     let word = match query.command {
         Command::Select => "SELECT",
         Command::Insert => "INSERT",
@@ -377,6 +392,7 @@ pub(super) fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) 
         Command::Delete => "DELETE",
         Command::Merge => "MERGE",
     };
+    // A modifying CTE makes a SELECT write; FOR UPDATE makes it lock, which is a write of the row here.
     let writes = query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies);
     if !volatile && (writes || query.writes) {
         let word = if query.command == Command::Select && !writes {
@@ -414,6 +430,7 @@ fn not_volatile(word: &str) -> SqlError {
     )
 }
 
+/// A command within a body: it runs in the body's transaction, or not at all.
 fn run_utility(
     statement: &ast::Statement,
     text: &Arc<str>,
@@ -424,6 +441,7 @@ fn run_utility(
     if !volatile {
         return Err(not_volatile(command.name()));
     }
+    // What acts on the session (PREPARE, DISCARD, cursors by name) is out of reach of a body.
     if command.needs_session() {
         return Err(refused_in_function(command));
     }
@@ -431,10 +449,12 @@ fn run_utility(
         return Err(read_only_error(command.name()));
     }
     if command.takes_snapshot() {
+        // Definitions read the newest catalog and rows, whatever the body has read before.
         context.transaction.begin_statement(Access::Write);
     }
     // In a function no command can be the only one of its transaction.
     let issued = Issued { text, in_block: true };
+    // Errors of the command point into its own text; put back also after an error.
     let outer_text = std::mem::replace(&mut context.session.statement_text, text.clone());
     let result = command.run(issued, context);
     context.session.statement_text = outer_text;

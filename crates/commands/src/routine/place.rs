@@ -1,4 +1,7 @@
 //! Where an error in a body is for the client: in the statement that brought the body, if that can be found.
+//!
+//! PostgreSQL moves the cursor likewise (function_parse_error_transpose, pg_proc.c): it looks for the body's constant
+//! in the text of CREATE FUNCTION or DO, and otherwise shows the body as an internal query.
 
 use mote_common::SqlError;
 use mote_grammar::lexer::{Lexer, TokenKind};
@@ -6,6 +9,7 @@ use mote_grammar::lexer::{Lexer, TokenKind};
 /// An error of parsing or compiling a body, whose position counts characters of the body.
 #[cold]
 pub fn in_statement(error: SqlError, function: &str, body: &str, statement: Option<&str>) -> SqlError {
+    // An error without a position has its line in the context, or none.
     let Some(position) = error.fields().position else {
         let near = error
             .fields()
@@ -19,6 +23,7 @@ pub fn in_statement(error: SqlError, function: &str, body: &str, statement: Opti
     }
     let before: String = body.chars().take(position as usize - 1).collect();
     let line = before.matches('\n').count() + 1;
+    // The body becomes the internal query that the position counts in.
     error.within(body).replace_context(format!(
         "compilation of PL/pgSQL function \"{function}\" near line {line}"
     ))
@@ -28,6 +33,8 @@ pub fn in_statement(error: SqlError, function: &str, body: &str, statement: Opti
 fn moved(position: u32, body: &str, statement: &str) -> Option<u32> {
     let mut lexer = Lexer::new(statement);
     let mut found = None;
+    // Every constant of the statement is compared with the body, with its quotes undone. E'' strings are not looked
+    // at.
     while let Some(Ok(token)) = lexer.next_token() {
         let text = token.text(statement);
         let (start, doubled) = match token.kind {
@@ -40,12 +47,14 @@ fn moved(position: u32, body: &str, statement: &str) -> Option<u32> {
             true => inner.replace("''", "'") == body,
             false => inner == body,
         };
+        // Two constants with the same text: which of them is the body cannot be told.
         if same && found.replace((token.start + start, doubled)).is_some() {
             return None;
         }
     }
     let (start, doubled) = found?;
     let before = statement[..start].chars().count() as u32;
+    // Each quote in front of the place stands twice in the statement.
     let quotes = match doubled {
         true => body
             .chars()

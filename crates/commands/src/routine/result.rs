@@ -33,9 +33,12 @@ impl Conversion {
         call: &RoutineCall<'_>,
         context: &StatementContext<'_>,
     ) -> SqlResult<Conversion> {
+        // PostgreSQL: check_sql_stmt_retval. The last statement may yield the columns, or one column that is the
+        // whole row.
         let one_record = matches!(output, [only] if is_row(only.ty.oid));
         let wanted: Vec<ColumnType> = match call.columns {
             Some(columns) => columns.iter().map(|(_, ty)| *ty).collect(),
+            // Nobody says what the columns are: one record goes out as it is, several columns become one.
             None if is_row(call.result.oid) => {
                 let pack = (!one_record).then(|| row_type(output));
                 return Ok(Conversion {
@@ -46,6 +49,7 @@ impl Conversion {
             None => vec![call.result],
         };
         let has_columns = call.columns.is_some();
+        // One column that is a row, where several are wanted: its fields are the columns, unconverted.
         if has_columns && one_record && !matches!(wanted.as_slice(), [only] if is_row(only.oid)) {
             return Ok(Conversion {
                 unpack: true,
@@ -61,12 +65,14 @@ impl Conversion {
                 continue;
             }
             let catalog = &context.session.catalog;
+            // An assignment cast, bound over the row of the statement.
             let Some(cast) = mote_sql::bind::assignment_cast(position as u16, have.ty, *want, catalog)?
             else {
                 return Err(wrong_column(position, have.ty, *want, has_columns, call));
             };
             casts.push(Some(compile(&cast)?));
         }
+        // Nothing to convert: rows pass without an expression being run.
         if casts.iter().all(Option::is_none) {
             casts.clear();
         }
@@ -76,6 +82,7 @@ impl Conversion {
         })
     }
 
+    /// One row of the last statement as a row of the result.
     pub fn convert(&self, row: &[Datum], context: &mut StatementContext<'_>) -> SqlResult<Vec<Datum>> {
         if let Some(ty) = &self.pack {
             let record = Record {
@@ -86,6 +93,7 @@ impl Conversion {
         }
         if self.unpack {
             return Ok(match row {
+                // A NULL record has no fields: the row stays empty, which `one_value` knows.
                 [Datum::Record(record)] => record.fields.clone(),
                 _ => Vec::new(),
             });
@@ -93,6 +101,7 @@ impl Conversion {
         if self.casts.is_empty() {
             return Ok(row.to_vec());
         }
+        // Casts of domains and of users' types may run functions, which want a snapshot.
         let snapshot = context.transaction.snapshot();
         let mut values = Values::default();
         let mut runtime = Runtime::new(context, &snapshot, &mut values);
@@ -120,6 +129,7 @@ pub(super) fn one_value(mut row: Vec<Datum>, columns: Option<&[(String, ColumnTy
     }
 }
 
+/// The structure of a statement's rows.
 fn row_type(output: &[OutputColumn]) -> RowType {
     RowType::named(
         output.iter().map(|column| column.ty).collect(),
@@ -127,6 +137,7 @@ fn row_type(output: &[OutputColumn]) -> RowType {
     )
 }
 
+/// 42P13, with the declared type as CREATE FUNCTION was told it, or as the call replaces a polymorphic one.
 fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
     let declared = match call.routine.result.row_of {
         _ if polymorphism(call.routine.result.ty.oid).is_none() => {
@@ -141,6 +152,7 @@ fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
     .detail(detail)
 }
 
+/// The body ends with something that yields no rows, or is empty.
 pub(super) fn no_final_query(call: &RoutineCall<'_>) -> SqlError {
     mismatch(
         call,
@@ -165,6 +177,7 @@ fn wrong_column(
     is_row: bool,
     call: &RoutineCall<'_>,
 ) -> SqlError {
+    // Without their modifiers.
     let (have, want) = (ColumnType::new(have.oid).name(), ColumnType::new(want.oid).name());
     let detail = match is_row {
         true => format!(

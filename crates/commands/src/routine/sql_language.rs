@@ -1,7 +1,8 @@
 //! LANGUAGE sql: statements run one after the other; the last one's rows are the result.
 //!
 //! Promises: parameters go by number and by name, columns first; the result is what the last statement yields,
-//! converted by assignment; errors carry CONTEXT as PostgreSQL's do. Leaves out: inlining.
+//! converted by assignment; errors carry CONTEXT as PostgreSQL's do. Leaves out: inlining. PostgreSQL: functions.c,
+//! whose sql_fn_resolve_param_name finds names as `Names` does.
 
 use crate::routine::Holdings;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::memory::KeptRows;
 use mote_executor::plans::CachedPlan;
 
+/// The language's entry in the table of languages.
 pub struct Sql;
 
 /// A body's statements.
@@ -68,13 +70,16 @@ impl Language for Sql {
     }
 }
 
+/// Runs a body in the context of the calling statement: a body in SQL never ends its transaction.
 fn run(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned> {
     let name = &call.routine.name;
     let compiled = compiled_for(call, context).map_err(|error| {
         error
+            // The position would count in the body, which the client did not send.
             .moved_to(0)
             .context(format!("SQL function \"{name}\" during startup"))
     })?;
+    // Of an empty body no number is the last.
     let last = compiled.statements.len().wrapping_sub(1);
     let mut returned = KeptRows::default();
     for (number, statement) in compiled.statements.iter().enumerate() {
@@ -87,6 +92,7 @@ fn run(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<
     if call.routine.returns_set {
         return Ok(Returned::Rows(returned));
     }
+    // No row: NULL, as for a sub-query.
     let Some(row) = returned.rows.into_iter().next() else {
         return Ok(Returned::Value(Datum::Null));
     };
@@ -100,10 +106,13 @@ fn check(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResul
         .iter()
         .any(|argument| polymorphism(argument.ty.ty.oid).is_some());
     let types: Vec<ColumnType> = routine.inputs().map(|input| input.ty.ty).collect();
+    // With the declared types. A polymorphic one is none that a statement could be planned for: only the grammar
+    // looks.
     let compiled = compile(routine, &types, context)?;
     if polymorphic {
         return Ok(());
     }
+    // A body that uses what an earlier statement of it creates is refused here: nothing runs yet.
     for statement in &compiled.statements {
         statement.plan(context)?;
     }
@@ -119,6 +128,7 @@ fn check(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResul
     conversion(&compiled, &call, context).map(|_| ())
 }
 
+/// Runs one statement of the body; the rows of the last one go to `returned`.
 fn run_one(
     statement: &Statement,
     is_last: bool,
@@ -134,6 +144,7 @@ fn run_one(
         nested::run(statement, parameters, volatile, 0, context, &mut |_, _| Ok(()))?;
         return Ok(());
     }
+    // Here and not at compilation: the last statement is planned when those before it have run.
     let (conversion, is_select) = conversion(compiled, call, context)?;
     let set = call.routine.returns_set;
     // Of a query for one value no more than the first row is computed.
@@ -145,6 +156,7 @@ fn run_one(
         max_rows,
         context,
         &mut |context, row| {
+            // INSERT .. RETURNING and its kin run to their end, though only the first row counts.
             if set || returned.rows.is_empty() {
                 let row = conversion.convert(row, context)?;
                 super::result::keep_row(&mut returned.kept, &row, context)?;
@@ -173,11 +185,13 @@ fn conversion(
     }
     let plan = last.plan(context)?;
     let is_select = matches!(&plan.plan.body, PlanBody::Query(query) if query.command == Command::Select);
+    // The plan changes with the catalog; its columns, and so the conversion, may have changed with it.
     if let Some((known, conversion)) = &*compiled.conversion.lock()
         && Arc::ptr_eq(known, &plan)
     {
         return Ok((conversion.clone(), is_select));
     }
+    // A SELECT, or a statement with RETURNING. EXPLAIN and the like have rows, but none that PostgreSQL would return.
     if !plan.plan.returns_rows || matches!(plan.plan.body, PlanBody::Utility(_)) {
         return Err(super::result::no_final_query(call));
     }
@@ -186,6 +200,7 @@ fn conversion(
     Ok((made, is_select))
 }
 
+/// A function's transaction is its caller's.
 fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
     use ast::TransactionStatement::*;
     let ast::Statement::Transaction(control) = statement else {
@@ -208,6 +223,8 @@ fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
     ))
 }
 
+/// The body from the session's store, or compiled for these types. Before the first run what no function, or none of
+/// its volatility, may do is refused, wherever in the body it stands.
 fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Arc<Compiled>> {
     let key = CompiledKey {
         routine: call.routine.oid,
@@ -237,6 +254,7 @@ fn row_versions(call: &RoutineCall<'_>, context: &StatementContext<'_>) -> Vec<O
     rows.map(|ty| context.session.catalog.version_of(ty)).collect()
 }
 
+/// Parses the body. Its statements share the text and the names; each is planned when it is first needed.
 fn compile(
     routine: &Arc<Routine>,
     types: &[ColumnType],
@@ -283,6 +301,7 @@ impl Names {
         }
     }
 
+    /// An argument by its name.
     fn argument(&self, name: &str) -> Option<ParameterReference> {
         let index = self
             .names
@@ -294,6 +313,7 @@ impl Names {
         })
     }
 
+    /// A field of an argument that is a row.
     fn field(&self, argument: &str, field: &str) -> Option<ParameterReference> {
         let found = self.argument(argument)?;
         let columns = self.columns[found.index as usize].as_ref()?;
@@ -312,6 +332,7 @@ impl ParameterNames for Names {
 
     fn resolve(&self, parts: &[Name]) -> SqlResult<Option<ParameterReference>> {
         Ok(match parts {
+            // As in PostgreSQL: a qualified name is tried as `function.argument` first, then as `argument.field`.
             [name] => self.argument(name),
             [first, second] if **first == *self.routine => {
                 self.argument(second).or_else(|| self.field(first, second))
@@ -322,6 +343,7 @@ impl ParameterNames for Names {
         })
     }
 
+    // `$1` is the first input.
     fn numbered(&self, number: u32) -> Option<u16> {
         let index = u16::try_from(number.checked_sub(1)?).ok()?;
         (usize::from(index) < self.types.len()).then_some(index)
@@ -331,6 +353,7 @@ impl ParameterNames for Names {
         Ok(self.columns.get(usize::from(index)).cloned().flatten())
     }
 
+    // A column of that name wins, unlike in PL/pgSQL, where both is an error.
     fn conflict(&self) -> NameConflict {
         NameConflict::Column
     }

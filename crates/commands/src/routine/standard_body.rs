@@ -23,6 +23,7 @@ pub fn text(body: &FunctionBody) -> SqlResult<String> {
                         "a statement that is no query in an SQL-standard body",
                     ));
                 };
+                // One blank in front of each line, as PostgreSQL's pg_get_functiondef shows it.
                 for line in query.lines() {
                     text.push(' ');
                     text.push_str(line);
@@ -39,12 +40,14 @@ pub fn text(body: &FunctionBody) -> SqlResult<String> {
 
 /// The statements of a routine's body as text.
 pub(super) fn executable(routine: &Routine) -> String {
+    // A body of the other kind is a string constant of CREATE FUNCTION, used as it is.
     if !routine.standard_body {
         return routine.body.clone();
     }
     if let Some(expression) = routine.body.strip_prefix(RETURN) {
         return format!("SELECT {expression}");
     }
+    // What remains are statements with semicolons, as in a string body.
     let inside = routine.body.strip_prefix(BEGIN).unwrap_or(&routine.body);
     inside.strip_suffix(END).unwrap_or(inside).to_string()
 }

@@ -23,6 +23,7 @@ pub struct CompiledKey {
     pub relation: Option<(Oid, u64)>,
 }
 
+/// What a session's routines have compiled, and what runs. Reached through `Holdings::routines`.
 #[derive(Default)]
 pub struct RoutineState {
     compiled: HashMap<CompiledKey, Arc<dyn Any + Send + Sync>>,
@@ -35,10 +36,11 @@ pub struct RoutineState {
 impl RoutineState {
     /// What a language compiled a body to.
     pub fn compiled<T: Any + Send + Sync>(&self, key: &CompiledKey) -> Option<Arc<T>> {
+        // Another type under the key cannot be: a routine has one language, and a change of it is another version.
         self.compiled.get(key)?.clone().downcast().ok()
     }
 
-    /// No body runs any more, however the last one ended.
+    /// No body runs any more, however the last one ended: one that failed may have left entries.
     pub fn all_ended(&mut self) {
         self.loops.clear();
         self.stack_base = 0;
@@ -57,6 +59,7 @@ impl RoutineState {
 
 /// About where the stack stands.
 #[inline(never)]
+// A local's address: good for distances within one stack, and for nothing else.
 pub(super) fn stack_position() -> usize {
     let here = 0u8;
     std::ptr::from_ref(&here) as usize
@@ -64,6 +67,7 @@ pub(super) fn stack_position() -> usize {
 
 /// Refuses a call that nests deeper than the session's stack allows.
 pub(super) fn check_stack(base: usize, limit_bytes: usize) -> SqlResult<()> {
+    // Stacks grow downwards, but nothing here depends on it.
     if base.abs_diff(stack_position()) <= limit_bytes {
         return Ok(());
     }
