@@ -1,4 +1,7 @@
 //! A host that keeps the rows of a query.
+//!
+//! For cursors that keep rows, FETCH in a body, EXPLAIN ANALYZE, arguments of EXECUTE. Everything but rows goes on to
+//! the session's host: notices, waits, COPY.
 
 use std::sync::Arc;
 
@@ -20,6 +23,7 @@ pub fn collect<T>(
     work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<Vec<Vec<Datum>>> {
     let memory = context.session.memory.clone();
+    // The context is taken apart and put together with another host; all else in it stays the caller's.
     let mut collected = Collect::new(&mut *context.host, keeps, room_bytes, memory);
     let mut inner = StatementContext {
         transaction: context.transaction,
@@ -30,6 +34,7 @@ pub fn collect<T>(
         fuel: context.fuel,
     };
     let result = work(&mut inner);
+    // The caller goes on with what is left of the slice.
     let fuel = inner.fuel;
     let rows = collected.rows;
     context.fuel = fuel;
@@ -75,6 +80,7 @@ fn no_room() -> SqlError {
 }
 
 impl Host for Collect<'_> {
+    // The description of the rows would reach the client, who does not get them.
     fn start_rows(&mut self, _: &[OutputColumn]) -> SqlResult<()> {
         Ok(())
     }
@@ -82,6 +88,7 @@ impl Host for Collect<'_> {
     fn row(&mut self, row: &[Datum], _: &mote_types::FormatSettings) -> SqlResult<()> {
         if self.keeps {
             let bytes = row_bytes(row);
+            // `usize::MAX` is no bound; the session's memory is asked in any case.
             self.room_bytes = self.room_bytes.checked_sub(bytes).ok_or_else(no_room)?;
             self.kept.add(bytes, &self.memory, "the rows of a cursor")?;
             self.rows.push(row.to_vec());

@@ -2,8 +2,9 @@
 //!
 //! A cursor stands before its first row (0), on a row (from 1) or behind its last one. Rows come from the running query,
 //! forwards only. To go back, a SCROLL cursor keeps all rows it has produced, within `work_mem`; one that says nothing of
-//! SCROLL runs a query that merely scans again, under the snapshot it began with. WITH HOLD keeps what is left when its
-//! transaction commits (for SCROLL, everything).
+//! SCROLL runs a query that merely scans again, under the snapshot it began with. WITH HOLD keeps what is left when
+//! its transaction commits (for SCROLL, everything). PostgreSQL: PortalRunFetch and PersistHoldablePortal; its
+//! executor runs plans backwards where this one begins anew.
 //!
 //! Leaves out: WHERE CURRENT OF, and DECLARE and CLOSE (`session::cursor`).
 
@@ -33,11 +34,14 @@ enum Scroll {
     Kept,
 }
 
+/// What a portal has besides, once it is fetched from.
 pub struct Cursor {
     scroll: Scroll,
+    /// WITH HOLD.
     pub hold: bool,
     /// A loop of PL/pgSQL reads from it: held when a procedure ends its transaction.
     pub pinned: bool,
+    /// BINARY: the rows go out in binary form.
     pub binary: bool,
     /// Rows `kept_from + 1 ..`, where rows are kept.
     kept: Option<Vec<Vec<Datum>>>,
@@ -61,12 +65,15 @@ impl Cursor {
         self.scroll != Scroll::Never
     }
 
+    /// Neither before the first row nor behind the last.
     fn is_on_row(&self) -> bool {
         self.at > 0 && self.total.is_none_or(|total| self.at <= total)
     }
 }
 
-/// Whether PostgreSQL would let a cursor over this plan go back though nobody asked for SCROLL.
+/// Whether PostgreSQL would let a cursor over this plan go back though nobody asked for SCROLL
+/// (ExecSupportsBackwardScan). What it says decides which cursors may go back, though this executor never scans
+/// backwards.
 fn scans_backward(node: &Node) -> bool {
     match node {
         Node::SeqScan(_)
@@ -83,6 +90,7 @@ fn scans_backward(node: &Node) -> bool {
     }
 }
 
+/// 55000, with PostgreSQL's hint.
 fn cannot_go_back() -> SqlError {
     SqlError::new(
         state::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -100,6 +108,7 @@ impl Cursor {
                 // What is held has no query to run again.
                 if hold { Scroll::Kept } else { Scroll::Again }
             }
+            // NO SCROLL, FOR UPDATE, and whatever a plan cannot do by itself.
             _ => Scroll::Never,
         };
         Cursor {
@@ -118,6 +127,7 @@ impl Cursor {
         }
     }
 
+    /// For a portal of Bind: forwards only; one that has ended has no rows left.
     fn of_protocol(ended: bool) -> Cursor {
         Cursor {
             scroll: Scroll::Never,
@@ -142,6 +152,7 @@ pub fn fetch(portal: &mut Portal, fetch: &Fetch, context: &mut StatementContext<
     if portal.cursor.is_none() {
         portal.cursor = Some(Box::new(Cursor::of_protocol(portal.state == PortalState::Done)));
     }
+    // Its operators may stand in the middle of a row.
     if cursor(portal).failed {
         return Err(SqlError::new(
             state::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -161,9 +172,11 @@ pub fn execute(portal: &mut Portal, max_rows: u64, context: &mut StatementContex
 
 /// Runs what is left of a cursor's query and keeps the rows: its transaction is about to commit.
 pub fn hold(portal: &mut Portal, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    // Keeping rows moves nothing: the cursor stands where it stood.
     let at = cursor(portal).at;
     if cursor(portal).kept.is_none() {
         let cursor = cursor(portal);
+        // Not SCROLL: what was handed out will not be asked for again.
         cursor.kept_from = cursor.produced;
         cursor.kept = Some(Vec::new());
     }
@@ -171,8 +184,10 @@ pub fn hold(portal: &mut Portal, context: &mut StatementContext<'_>) -> SqlResul
     let cursor = cursor(portal);
     cursor.held = true;
     cursor.at = at;
+    // It has left its transaction: no ROLLBACK TO drops it.
     portal.savepoint_depth = 0;
     if let Some(mut execution) = portal.execution.take() {
+        // With the execution goes the snapshot.
         execution.reset();
     }
     Ok(())
@@ -191,6 +206,7 @@ fn fetch_rows(portal: &mut Portal, fetch: &Fetch, context: &mut StatementContext
     let (count, moves) = (fetch.count, fetch.moves);
     let at = cursor(portal).at;
     match fetch.direction {
+        // FORWARD 0, BACKWARD 0 and RELATIVE 0 mean the same row again.
         FetchDirection::Forward | FetchDirection::Backward if count == 0 => again(portal, moves, context),
         FetchDirection::Relative if count == 0 => again(portal, moves, context),
         FetchDirection::Forward if count < 0 => backward(portal, count.saturating_neg(), moves, context),
@@ -199,6 +215,7 @@ fn fetch_rows(portal: &mut Portal, fetch: &Fetch, context: &mut StatementContext
         FetchDirection::Backward => backward(portal, count, moves, context),
         FetchDirection::Relative => go_to(portal, at.saturating_add(count), moves, context),
         FetchDirection::Absolute if count < 0 => {
+            // ABSOLUTE -1 is the last row: how many there are must be known.
             let total = count_rows(portal, context)?;
             go_to(portal, total + 1 + count, moves, context)
         }
@@ -211,6 +228,7 @@ fn again(portal: &mut Portal, moves: bool, context: &mut StatementContext<'_>) -
     if !cursor(portal).is_on_row() {
         return emit(portal, &[], moves, context);
     }
+    // MOVE 0 says whether it stands on a row.
     if moves {
         return Ok(1);
     }
@@ -219,6 +237,7 @@ fn again(portal: &mut Portal, moves: bool, context: &mut StatementContext<'_>) -
     emit(portal, &rows, moves, context)
 }
 
+/// The next rows. At the end the cursor stands behind the last row.
 fn forward(
     portal: &mut Portal,
     count: i64,
@@ -226,6 +245,7 @@ fn forward(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<u64> {
     let from = cursor(portal).at;
+    // Only where the query stands at the cursor: a cursor that went back reads rows by number.
     let streams = cursor(portal).kept.is_none() && from == cursor(portal).produced;
     let found = if streams {
         // As they come, without keeping them.
@@ -239,6 +259,7 @@ fn forward(
         emit(portal, &rows, moves, context)? as i64
     };
     let cursor = cursor(portal);
+    // Fewer rows than wanted: behind the last. Exactly as many: on the last of them, whether or not another follows.
     cursor.at = match cursor.total {
         Some(total) if found < count => total + 1,
         _ => from + found,
@@ -246,6 +267,7 @@ fn forward(
     Ok(found as u64)
 }
 
+/// The rows before this one, nearest first.
 fn backward(
     portal: &mut Portal,
     count: i64,
@@ -255,6 +277,7 @@ fn backward(
     if !cursor(portal).is_scrollable() {
         return Err(cannot_go_back());
     }
+    // From behind the last row the last one is the first to come.
     let at = cursor(portal).at;
     let last = at - 1;
     let first = at.saturating_sub(count).max(1);
@@ -264,12 +287,14 @@ fn backward(
     };
     rows.reverse();
     let found = rows.len() as i64;
+    // Fewer than wanted: before the first row.
     cursor(portal).at = if found < count { 0 } else { first };
     emit(portal, &rows, moves, context)
 }
 
 /// To a row by its number; one beyond either end is no row.
 fn go_to(portal: &mut Portal, row: i64, moves: bool, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    // The row it stands on counts as behind: it was handed out.
     if row <= cursor(portal).at && !cursor(portal).is_scrollable() {
         return Err(cannot_go_back());
     }
@@ -278,6 +303,7 @@ fn go_to(portal: &mut Portal, row: i64, moves: bool, context: &mut StatementCont
         false => Vec::new(),
     };
     let cursor = cursor(portal);
+    // Beyond the end: behind the last row. Below 1: before the first.
     cursor.at = match (rows.is_empty(), cursor.total) {
         (false, _) => row,
         (true, Some(total)) if row > 0 => total + 1,
@@ -312,12 +338,15 @@ fn rows_between(
         keep_up_to(portal, last, context)?;
         let cursor = cursor(portal);
         let kept = cursor.kept.as_deref().unwrap_or_default();
+        // Handed out before the cursor was held.
         if first <= cursor.kept_from {
             return Err(cannot_go_back());
         }
+        // Rows beyond the last are none: both ends are cut to what is kept.
         let place = |row: i64| ((row - cursor.kept_from) as usize).min(kept.len());
         return Ok(kept[place(first - 1)..place(last).max(place(first - 1))].to_vec());
     }
+    // The query is past the first of them.
     if first <= cursor(portal).produced {
         run_again(portal)?;
     }
@@ -326,12 +355,14 @@ fn rows_between(
         skip(portal, before, context)?;
     }
     let wanted = last - first + 1;
+    // Collected and then sent in the wanted order.
     let room = context.session.settings.effective.work_mem_bytes;
     collect(context, true, room, |context| pull(portal, wanted, context))
 }
 
 /// Makes a cursor that keeps its rows have them up to a number.
 fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    // The query has produced what is kept; rows come behind them.
     let missing = last.saturating_sub(cursor(portal).produced);
     if missing <= 0 || cursor(portal).held || cursor(portal).total.is_some() {
         return Ok(());
@@ -342,6 +373,7 @@ fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>
         .flatten()
         .map(|row| row_bytes(row))
         .sum();
+    // The bound is on all rows of the cursor, not on those of one FETCH.
     let room = context
         .session
         .settings
@@ -357,6 +389,7 @@ fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>
     Ok(())
 }
 
+/// Runs the query on without its rows going anywhere; answers how many there were.
 fn skip(portal: &mut Portal, count: i64, context: &mut StatementContext<'_>) -> SqlResult<i64> {
     let mut skipped = 0;
     collect(context, false, 0, |context| {
@@ -374,11 +407,13 @@ fn pull(portal: &mut Portal, count: i64, context: &mut StatementContext<'_>) -> 
         produced,
         ..
     } = *cursor(portal);
+    // Nothing left to run. The client still gets the description of the rows.
     if held || total == Some(produced) {
         context.host.start_rows(&portal.plan.plan.output)?;
         return Ok(0);
     }
     let max_rows = if count == ALL { 0 } else { count as u64 };
+    // Without a start to go back to: a cursor does not begin again.
     let (outcome, _) = run_started(portal, max_rows, None, context)?;
     let cursor = cursor(portal);
     cursor.produced += outcome.rows as i64;
@@ -401,6 +436,7 @@ fn run_again(portal: &mut Portal) -> SqlResult<()> {
     Ok(())
 }
 
+/// The cursor of a portal that is one; `fetch` has made it so.
 fn cursor(portal: &mut Portal) -> &mut Cursor {
     portal.cursor.as_mut().expect("cursors are fetched from")
 }

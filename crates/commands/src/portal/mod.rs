@@ -32,13 +32,19 @@ pub enum PortalState {
     Done,
 }
 
+/// A plan with its parameters, and how far it has run. It holds its plan and statement by itself: closing the
+/// statement does not end it.
 pub struct Portal {
+    /// What the plan was made from.
     pub prepared: Arc<Prepared>,
+    /// The plan of Bind; the locks of its start may replace it by a newer one.
     pub plan: Arc<CachedPlan>,
+    /// Until the start, which moves them into the execution.
     pub parameters: Vec<Datum>,
     /// The client's wish per column: the host's business, kept here because it belongs to the portal.
     pub result_formats: Vec<i16>,
     pub state: PortalState,
+    /// The query's operators and its snapshot, from its start to its end. None for commands.
     pub execution: Option<Box<Execution>>,
     /// Savepoint depth it was made at: rolled back with it.
     pub savepoint_depth: u32,
@@ -84,6 +90,7 @@ impl Portal {
     pub fn has_open(&self, object: Oid) -> bool {
         let is_held = self.cursor.as_ref().is_some_and(|cursor| cursor.held);
         let is_over = self.state == PortalState::Done && self.cursor.is_none();
+        // For DDL on the object: it is refused while a query of this very session stands open in it.
         !is_held && !is_over && self.plan.stays_open_with(object)
     }
 }

@@ -9,8 +9,9 @@ use mote_types::Datum;
 
 use super::Portal;
 
-/// Parameter vectors kept for portals to come; a longer one than this is given back.
+/// Parameter vectors kept for portals to come.
 const SPARE_PARAMETERS: usize = 4;
+/// A longer vector than this is given back.
 const SPARE_PARAMETERS_CAPACITY: usize = 256;
 
 /// A cursor WITH HOLD whose transaction has committed.
@@ -30,6 +31,7 @@ pub struct Portals {
 }
 
 impl Portals {
+    /// How many there are, for the bound on them.
     pub fn len(&self) -> usize {
         self.named.len() + self.unnamed.is_some() as usize
     }
@@ -51,6 +53,7 @@ impl Portals {
         if self.unnamed.take().is_some() {
             self.lose("");
         }
+        // A held cursor has no transaction that could fail.
         let lost = self.named.extract_if(|_, portal| !is_held(portal));
         self.lost.extend(lost.map(|(name, _)| name));
     }
@@ -76,6 +79,7 @@ impl Portals {
         loop {
             self.nameless += 1;
             let name = format!("<unnamed portal {}>", self.nameless);
+            // A client may have used a name of this form.
             if !self.contains(&name) {
                 return name;
             }
@@ -120,6 +124,7 @@ impl Portals {
                 .as_ref()
                 .is_some_and(|cursor| (if pinned { cursor.pinned } else { cursor.hold }) && !cursor.held)
         };
+        // The unnamed portal is none that DECLARE or OPEN has made.
         let names = self.named.iter().filter(|(_, portal)| waits(portal));
         names.map(|(name, _)| name.clone()).collect()
     }
@@ -130,11 +135,13 @@ impl Portals {
         self.named.retain(|_, portal| is_held(portal));
     }
 
+    /// Drops all, those that are held as well: DISCARD.
     pub fn clear(&mut self) {
         self.unnamed = None;
         self.named.clear();
     }
 
+    /// Drops what `keep` does not want.
     pub fn retain(&mut self, keep: impl Fn(&Portal) -> bool) {
         self.unnamed.take_if(|portal| !keep(portal));
         self.named.retain(|_, portal| keep(portal));
@@ -157,6 +164,7 @@ impl Portals {
 
     /// Keeps the memory of an ended portal's parameters.
     pub fn recycle(&mut self, mut parameters: Vec<Datum>) {
+        // Without an allocation there is nothing to keep.
         let worth_it = (1..=SPARE_PARAMETERS_CAPACITY).contains(&parameters.capacity());
         if worth_it && self.spare_parameters.len() < SPARE_PARAMETERS {
             parameters.clear();

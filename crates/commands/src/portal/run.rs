@@ -34,6 +34,7 @@ pub fn run_started(
     let mut execution =
         execution.ok_or_else(|| SqlError::internal("a portal was run before it was started"))?;
     let plan = &portal.plan;
+    // Also for a run that yields none: the client gets the columns.
     if plan.plan.returns_rows {
         context.host.start_rows(&plan.plan.output)?;
     }
@@ -55,6 +56,8 @@ pub fn run_started(
             (result, _) => break result?,
         }
     };
+    // A SERIALIZABLE transaction learns at the end of a statement that what it has read is old
+    // (`check_after_reading`).
     if outcome.finished {
         let checked = context.transaction.check_after_reading();
         checked.map_err(write_error::refused_early("during conflict out checking"))?;
@@ -74,7 +77,9 @@ fn begins_again(
     if error.fields().state != state::SERIALIZATION_FAILURE {
         return false;
     }
+    // The old snapshot must go before a later one is taken in its place.
     execution.release_snapshot();
+    // Only if what the transaction read before still holds there.
     if !context.transaction.take_later_snapshot(start) {
         return false;
     }
@@ -83,6 +88,7 @@ fn begins_again(
     true
 }
 
+/// The tag of a query that has ended.
 pub fn query_tag(command: Command, rows: u64) -> CommandTag {
     match command {
         Command::Select => CommandTag::Select(rows),

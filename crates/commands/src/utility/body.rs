@@ -77,6 +77,7 @@ impl<'o> BodyContext<'o, '_> {
 impl Procedure<'_> {
     fn with<T>(&mut self, work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>) -> SqlResult<T> {
         let mut context = self.owner.context()?;
+        // A context is made for each piece of the body; the slice is the body's, or it would never yield.
         context.fuel = self.fuel;
         let result = work(&mut context);
         self.fuel = context.fuel;
@@ -84,6 +85,7 @@ impl Procedure<'_> {
     }
 
     fn end_transaction(&mut self, commit: bool, chain: bool) -> SqlResult<()> {
+        // As PostgreSQL's SPI: an EXCEPTION block is a subtransaction, and cannot outlive its transaction.
         if self.owner.savepoint_depth() > 0 {
             return Err(refuse(match commit {
                 true => "cannot commit while a subtransaction is active",

@@ -91,6 +91,7 @@ pub trait Command {
         false
     }
 
+    /// Runs the body. It may have ended the transaction that it began in: nothing of it must be held across the call.
     fn run_body(&self, _: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
         Err(SqlError::unsupported(self.name()))
     }

@@ -17,6 +17,7 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// Steps that begin with this one.
     pub fn first(
         step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
     ) -> Steps {
