@@ -1,4 +1,8 @@
 //! ALTER TABLE: its commands one after the other. Columns have a file of their own (`alter_column`).
+//!
+//! One lock for all commands, the strongest that any of them wants, taken once: raising it on the way would deadlock
+//! with another statement that does the same. PostgreSQL sorts the commands into passes (tablecmds.c, AT_PASS_*);
+//! here they run as they are written, and each finds the catalog as the one before has left it.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -23,6 +27,7 @@ impl Command for AlterTable {
         "ALTER TABLE"
     }
 
+    // Only DETACH .. CONCURRENTLY: it ends transactions on its way.
     fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
         (context.session).detach_concurrently(self, context.issued.text, context.host)
     }
@@ -35,6 +40,7 @@ impl Command for AlterTable {
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 
 pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    // These stand alone in their statement, and lock by rules of their own.
     if let [AlterTableCommand::ChangeOwner(owner)] = alter.commands.as_slice() {
         return change_owner(alter, owner, context);
     }
@@ -47,6 +53,7 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         alter_view(alter, command, context)?;
         return Ok(CommandTag::Word("ALTER VIEW"));
     }
+    // ALTER TYPE of a composite type has the same grammar.
     if alter.kind == ObjectKind::Type {
         return composite_type::alter(alter, context);
     }
@@ -70,14 +77,18 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         return Err(schema::undefined_table(&alter.name));
     };
     check_kind(alter, &table)?;
+    // A cursor of this very session, or the statement that called us, may stand in the table.
     in_use::refuse_table("ALTER TABLE", &table, context)?;
     attach_partition::refuse_pending_detach(&table)?;
     for command in &alter.commands {
+        // The table and those below it, as the command wants.
         alter_children::apply(command, alter.only, &mut table, context)?;
+        // After each command: the next one binds expressions over what this one has made.
         write::put(StoredObject::Relation(table.clone()), context)?;
         if table.partitioning.is_some() {
             let oid = Oid(table.oid);
             partition_index::follow(command, alter.only, oid, context)?;
+            // Keys of a partitioned table are followed in its partitions, which may have changed its own description.
             let entry = context.session.catalog.entry(oid);
             table = entry
                 .ok_or_else(|| SqlError::internal("an altered table is in the catalog"))?
@@ -195,6 +206,7 @@ fn alter_view(
         }
         _ => {}
     }
+    // WITH CHECK OPTION wants a view that can be written through.
     let checks = !stored.options.is_empty();
     write::put(StoredObject::Relation(stored), context)?;
     if checks {
@@ -235,7 +247,7 @@ fn change_owner(
     Ok(tag)
 }
 
-/// What others may go on doing meanwhile.
+/// What others may go on doing meanwhile: PostgreSQL's AlterTableGetLockLevel.
 fn lock_mode(command: &AlterTableCommand) -> TableLockMode {
     match command {
         AlterTableCommand::AddConstraint(constraint)
@@ -270,6 +282,7 @@ pub(super) fn run_command(
         } => drop_constraint(name, *if_exists, *behavior, table, context),
         AlterTableCommand::AlterConstraint(alter) => constraint::alter(alter, table),
         AlterTableCommand::ValidateConstraint { name } => validate_constraint(name, table, context),
+        // Types without COLLATE have been taken care of by `alter_children`.
         AlterTableCommand::SetType { .. } => Err(SqlError::unsupported("ALTER COLUMN TYPE .. COLLATE")),
         AlterTableCommand::AddIdentity {
             column,
@@ -291,6 +304,7 @@ pub(super) fn run_command(
             refuse_computed(table, position, false)?;
             let stored = &table.columns[position];
             let ty = ColumnType::with_typmod(Oid(stored.type_oid), stored.typmod);
+            // Checked against the type: a default that cannot be assigned would fail at every INSERT.
             let text = create_table::default_text(value, column, ty, context)?;
             table.columns[position].default = Some(text);
             Ok(())
@@ -307,6 +321,7 @@ pub(super) fn run_command(
         }
         AlterTableCommand::DropNotNull { column } => drop_not_null(column, table),
         AlterTableCommand::SetOptions(options) => {
+            // The value of an option that is set again takes the place of the old one.
             for option in create_table::storage_options(options)? {
                 let name = option.split('=').next().unwrap_or_default().to_string() + "=";
                 table.options.retain(|kept| !kept.starts_with(&name));
@@ -315,6 +330,7 @@ pub(super) fn run_command(
             Ok(())
         }
         AlterTableCommand::ResetOptions(options) => {
+            // Options of the TOAST table are accepted and kept nowhere.
             for option in options.iter().filter(|option| option.namespace.is_none()) {
                 table
                     .options
@@ -375,6 +391,7 @@ fn validate_constraint(
         })?;
     match table.constraints[at].kind.clone() {
         StoredConstraintKind::Check { .. } | StoredConstraintKind::ForeignKey(_)
+            // Validated already: nothing to do, and no error.
             if table.constraints[at].validated => {}
         StoredConstraintKind::Check { expression } => {
             row_checks::check_rows(table, name, &expression, context)?;
@@ -382,6 +399,8 @@ fn validate_constraint(
         StoredConstraintKind::ForeignKey(key) => {
             let target = context.session.catalog.entry(Oid(key.referenced));
             let target = target.ok_or_else(|| SqlError::internal("a foreign key has its table"))?;
+            // Enough to keep the key and its table: rows that go meanwhile are caught by the constraint itself, which
+            // writers check.
             let target = schema::lock_entry(&target, TableLockMode::RowShare, context)?;
             let target = target.ok_or_else(|| SqlError::internal("a foreign key keeps its table"))?;
             row_checks::check_foreign_key_rows(table, name, &key, &target.stored, context)?;
@@ -400,6 +419,7 @@ fn validate_constraint(
     Ok(())
 }
 
+/// SET NOT NULL, if no row has a NULL there.
 pub(super) fn set_not_null(
     table: &mut StoredRelation,
     position: u16,
@@ -410,6 +430,7 @@ pub(super) fn set_not_null(
     Ok(())
 }
 
+/// DROP NOT NULL: identity and primary keys insist on it.
 fn drop_not_null(column: &str, table: &mut StoredRelation) -> SqlResult<()> {
     let position = alter_column::existing(table, column)?;
     if table.columns[position].identity_always.is_some() {
@@ -433,6 +454,7 @@ fn drop_not_null(column: &str, table: &mut StoredRelation) -> SqlResult<()> {
     Ok(())
 }
 
+/// DROP CONSTRAINT: a key takes its index along, and with CASCADE the foreign keys that rest on it.
 pub(super) fn drop_constraint(
     name: &str,
     if_exists: bool,
@@ -459,6 +481,7 @@ pub(super) fn drop_constraint(
         StoredConstraintKind::PrimaryKey { index } | StoredConstraintKind::Unique { index } => Some(*index),
         _ => None,
     };
+    // Out of the list first: what follows looks at the constraints that remain.
     table.constraints.remove(at);
     if let Some(index) = index {
         drop_references(name, index, behavior, table, context)?;
@@ -479,6 +502,7 @@ fn drop_references(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Of other tables, and of this one, whose description is under way in `table`.
     let others = drop::foreign_keys_to(index, table, context);
     let own = table.constraints.iter().filter(
         |c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index),

@@ -1,4 +1,8 @@
 //! Constraints of tables: keys, checks, foreign keys; when a table is made and by ALTER TABLE ADD CONSTRAINT.
+//!
+//! A constraint is checked over the rows that exist, under the table's lock, before it is written; from then on
+//! writers check it (`mote_executor`'s modify). PostgreSQL: ATAddCheckNNConstraint, ATAddForeignKeyConstraint
+//! (tablecmds.c).
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -30,6 +34,7 @@ pub(super) fn with_column(constraint: &Constraint, column: &str) -> Constraint {
             key.columns.push(column.into());
         }
         ConstraintKind::ForeignKey(key) if key.columns.is_empty() => key.columns.push(column.into()),
+        // A CHECK of a column may read any column.
         _ => {}
     }
     constraint
@@ -78,6 +83,7 @@ pub(super) fn add(
         }
         ConstraintKind::ForeignKey(key) => add_foreign_key(constraint, key, table, context),
         ConstraintKind::Exclude(_) => Err(SqlError::unsupported("EXCLUDE constraints")),
+        // NOT NULL is a property of the column, not a constraint of its own in this catalog.
         ConstraintKind::NotNull { column } => {
             let name = column.as_deref().unwrap_or_default();
             let position = column_position(table, name)?;
@@ -87,10 +93,12 @@ pub(super) fn add(
     }
 }
 
+/// Names of constraints are unique per table only; those of keys are names of relations, too.
 fn constraint_name_taken(table: &StoredRelation, name: &str) -> bool {
     table.constraints.iter().any(|c| c.name == name)
 }
 
+/// 42710 for a name that the table has a constraint of.
 fn require_new_name(table: &StoredRelation, name: &str) -> SqlResult<()> {
     if constraint_name_taken(table, name) {
         return Err(SqlError::new(
@@ -104,6 +112,7 @@ fn require_new_name(table: &StoredRelation, name: &str) -> SqlResult<()> {
     Ok(())
 }
 
+/// PRIMARY KEY and UNIQUE: an index and the constraint that it serves, under one name.
 fn add_key(
     constraint: &Constraint,
     key: &KeyConstraint,
@@ -117,6 +126,7 @@ fn add_key(
     if key.without_overlaps {
         return Err(SqlError::unsupported("WITHOUT OVERLAPS"));
     }
+    // For ALTER TABLE. CREATE TABLE has compared its own constraints before, for the place of the error.
     if primary && table.indexes.iter().any(|index| index.primary) {
         let message = format!(
             "multiple primary keys for table \"{}\" are not allowed",
@@ -135,6 +145,7 @@ fn add_key(
                 format!("column \"{name}\" appears twice in {kind} constraint"),
             ));
         }
+        // Looks through the rows if there are any; a new table's column is NOT NULL by now.
         if primary && !table.columns[position as usize].not_null {
             super::alter_table::set_not_null(table, position, context)?;
         }
@@ -150,6 +161,7 @@ fn add_key(
     let name = match &constraint.name {
         Some(name) => {
             require_new_name(table, name)?;
+            // The index is a relation of this name.
             schema::reserve_name(schema_oid, name, context)?;
             if schema::relation_exists(schema_oid, name, context) {
                 return Err(schema::already_exists(name));
@@ -160,6 +172,7 @@ fn add_key(
             let taken = |name: &str| constraint_name_taken(table, name) || name == table.name;
             let columns: Vec<&str> = key.columns.iter().map(|c| &**c).collect();
             let mut parts = vec![table.name.as_str()];
+            // `t_pkey`, but `t_a_b_key`.
             if !primary {
                 parts.extend(columns);
                 parts.extend(key.include.iter().map(|name| &**name));
@@ -179,10 +192,12 @@ fn add_key(
         over: IndexKeys::of_columns(keys),
         include,
         unique: true,
+        // Duplicates are then looked for at the end of the statement or of the transaction.
         deferrable: constraint.deferrable,
         primary,
         nulls_not_distinct: key.nulls_not_distinct,
     };
+    // Finds duplicates among the rows that exist.
     let index = create_index::build(specification, table, context)?;
     let oid = context.database.catalog().allocate_oid().0;
     let kind = if primary {
@@ -216,6 +231,7 @@ pub(super) enum Origin {
     Parent,
 }
 
+/// What became of a constraint that was to be added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
     New,
@@ -231,12 +247,14 @@ pub(super) fn add_check(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Added> {
+    // Kept as text, with the names of routines qualified.
     let text = routine::kept_text(expression, &context.session.catalog);
     let entry = context
         .session
         .catalog
         .entry(Oid(table.oid))
         .ok_or_else(|| SqlError::internal("a table is in the catalog before its checks are added"))?;
+    // Bound for its errors and its columns; writers bind the text anew.
     let condition = internal::on_large_stack(context, |session| {
         let (relation, purpose, catalog) = (&entry.described, RelationExpression::Check, &session.catalog);
         // A constraint that was copied from another table does not stand in the statement.
@@ -249,6 +267,7 @@ pub(super) fn add_check(
     let columns = columns_of(&condition);
     let name = match &constraint.name {
         Some(name) => {
+            // The same name again: of a parent and a child, they are one constraint; otherwise an error.
             if let Some(at) = table.constraints.iter().position(|known| known.name == **name) {
                 merge_check(constraint, &text, origin, at, table)?;
                 let message = format!("merging constraint \"{name}\" with inherited definition");
@@ -263,6 +282,7 @@ pub(super) fn add_check(
             // The whole row, and the table's own OID, are no single column.
             let whole_row =
                 condition.any(&mut |part| matches!(part, Expr::Row { names, .. } if !names.is_empty()));
+            // PostgreSQL names a check over a single column after it.
             if let [only] = columns[..]
                 && !whole_row
                 && !text.contains("tableoid")
@@ -272,6 +292,7 @@ pub(super) fn add_check(
             schema::choose_name(Oid(table.schema), &parts, "check", taken, context)
         }
     };
+    // NOT VALID leaves the rows that exist alone.
     if !constraint.not_valid {
         super::row_checks::check_rows(table, &name, &text, context)?;
     }
@@ -306,6 +327,7 @@ fn merge_check(
     let name = known.name.clone();
     let same = matches!(&known.kind, StoredConstraintKind::Check { expression } if expression == text);
     let from_parent = origin == Origin::Parent;
+    // A statement may repeat what the table has inherited, not what it has declared itself.
     let mergeable = origin != Origin::Statement || !known.inheritance.local;
     if !same || !mergeable {
         return Err(SqlError::new(
@@ -324,9 +346,12 @@ fn merge_check(
     if known.inheritance.parents > 0 && added.no_inherit {
         return conflict("inherited");
     }
+    // Valid constraints of a parent hold for rows of its children: one that was not checked cannot stand for them.
     if !added.not_valid && !known.validated {
         return conflict("NOT VALID");
     }
+    // How many parents have it, and whether the table has it by itself: what decides whether it stays when a parent's
+    // goes.
     match from_parent {
         true => known.inheritance.parents += 1,
         false => known.inheritance.local = true,
@@ -349,6 +374,7 @@ pub(super) fn columns_of(expression: &Expr) -> Vec<u16> {
     columns
 }
 
+/// FOREIGN KEY: finds the key that it references, and looks for partners of all rows.
 fn add_foreign_key(
     constraint: &Constraint,
     key: &ast::ForeignKey,
@@ -365,6 +391,7 @@ fn add_foreign_key(
     let referenced = schema::lock_relation(&key.referenced_table, TableLockMode::ShareRowExclusive, context)?
         .ok_or_else(|| schema::undefined_table(&key.referenced_table))?;
     let own = referenced.stored.oid == table.oid;
+    // The description under way, which has keys that the catalog does not know yet.
     let target = if own {
         table.clone()
     } else {
@@ -385,6 +412,7 @@ fn add_foreign_key(
     }
     let name = match &constraint.name {
         Some(name) => {
+            // A foreign key is no relation: its name is free wherever the table has no such constraint.
             require_new_name(table, name)?;
             name.to_string()
         }
@@ -400,6 +428,7 @@ fn add_foreign_key(
         columns,
         referenced: target.oid,
         referenced_columns,
+        // By this index writers look for partners; it cannot be dropped as long as the key stands.
         referenced_index: index,
         on_update: action(key.on_update),
         on_delete: action(key.on_delete),
@@ -438,6 +467,7 @@ pub(super) fn alter(alter: &ast::AlterConstraint, table: &mut StoredRelation) ->
             format!("constraint \"{name}\" of relation \"{of}\" does not exist"),
         ));
     };
+    // In PostgreSQL, too, only foreign keys are made deferrable afterwards.
     if !matches!(constraint.kind, StoredConstraintKind::ForeignKey(_)) {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
@@ -460,6 +490,7 @@ fn refuse_mixed_persistence(table: &StoredRelation, target: &StoredRelation) -> 
     Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
 }
 
+/// A column of a foreign key, of either end.
 fn referencing_column(table: &StoredRelation, name: &str) -> SqlResult<u16> {
     table
         .columns
@@ -481,6 +512,7 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }
     if key.referenced_columns.is_empty() {
+        // Without columns the primary key is meant.
         let primary = target.indexes.iter().find(|index| index.primary).ok_or_else(|| {
             SqlError::new(
                 state::UNDEFINED_OBJECT,
@@ -497,11 +529,14 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
         .iter()
         .map(|c| referencing_column(target, c))
         .collect::<SqlResult<Vec<_>>>()?;
+    // The key may list its columns in another order than the index.
     let mut sorted = columns.clone();
     sorted.sort();
     let matching = |index: &&StoredIndex| {
         let mut keys = key_columns(index);
         keys.sort();
+        // A partial index, or one over expressions, proves nothing about all rows; one that is being built may miss
+        // some.
         index.unique && index.is_plain() && index.valid && keys == sorted
     };
     let mut found = target.indexes.iter().filter(matching);
@@ -529,6 +564,7 @@ fn deferrable_target(what: &str, target: &StoredRelation) -> SqlError {
     )
 }
 
+/// The columns of an index's keys; expressions are left out.
 fn key_columns(index: &StoredIndex) -> Vec<u16> {
     index.keys.iter().filter_map(|key| key.column).collect()
 }
@@ -544,6 +580,7 @@ pub(super) fn check_comparable(
     for (&own, &other) in columns.iter().zip(referenced) {
         let (own, other) = (&table.columns[own as usize], &target.columns[other as usize]);
         let same = own.type_oid == other.type_oid
+            // From the referencing type to the referenced one, whose index is searched.
             || can_cast(Oid(own.type_oid), Oid(other.type_oid)) == Some(mote_types::CastContext::Implicit)
             || both_integers(own.type_oid, other.type_oid);
         if !same {
@@ -572,6 +609,7 @@ fn both_integers(a: u32, b: u32) -> bool {
     [a, b].iter().all(|ty| [INT2, INT4, INT8].contains(&Oid(*ty)))
 }
 
+/// From the statement to the catalog.
 fn action(action: ast::ReferentialAction) -> StoredAction {
     match action {
         ast::ReferentialAction::NoAction => StoredAction::NoAction,

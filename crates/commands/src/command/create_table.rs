@@ -1,4 +1,9 @@
 //! CREATE TABLE: columns, keys, checks and foreign keys of a new table.
+//!
+//! The order is PostgreSQL's (transformCreateStmt, DefineRelation): what is inherited or copied comes in first,
+//! columns in the order in which they are written, then the storage, then constraints, foreign keys last. The table
+//! is in the catalog of the transaction before its expressions are bound, since they name it; nobody else sees it
+//! until the commit.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -39,8 +44,10 @@ const COLUMNS_MAX: usize = 1600;
 const TAG: CommandTag = CommandTag::Word("CREATE TABLE");
 
 pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    // What is not implemented is refused before anything is locked.
     refuse_unsupported(create)?;
     let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
+    // Locked before it is looked for: nobody else makes the name until we end.
     schema::reserve_name(schema_oid, &create.name.name, context)?;
     if schema::relation_exists(schema_oid, &create.name.name, context) {
         if create.if_not_exists {
@@ -50,6 +57,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         }
         return Err(schema::already_exists(&create.name.name));
     }
+    // Each table brings a type of its name.
     schema::require_free_row_type(schema_oid, &create.name.name, context)?;
     let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
@@ -62,6 +70,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     );
     table.options = storage_options(&create.options)?;
     table.on_commit = temporary::on_commit(create.on_commit, &table)?;
+    // Parents first: their columns come before the table's own.
     let mut inherited = inherit::take_over(&create.inherits, &mut table, context)?;
     let place = match &create.partition_of {
         Some(partition_of) => Some(create_partition::place(partition_of, &mut table, context)?),
@@ -76,6 +85,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
                     create_partition::override_column(column, &mut table, &mut constraints, context)?;
                     continue;
                 }
+                // A column that is written and inherited is one column, whose definitions must agree.
                 let known = inherited.position(&column.name, &table);
                 let position = known.unwrap_or(table.columns.len());
                 if known.is_none() && table.columns.iter().any(|c| c.name == *column.name) {
@@ -91,19 +101,23 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
                 }
             }
             TableElement::Like(i) => {
+                // Its columns stand where LIKE does among the others.
                 let like = &create.like[*i];
                 like::add(like, &mut table, &mut inherited, &mut constraints, context)?;
             }
         }
     }
+    // Parents with different defaults leave a conflict that only the table's own default settles.
     inherited.require_decided(&table)?;
     check_column_count(table.columns.len())?;
+    // Constraints of columns first, then those of the table: names are chosen in this order.
     constraints.extend(create.constraints.iter().cloned());
     if let Some(by) = &create.partition_by {
         table.partitioning = Some(partition::partitioning(by, &table, context)?);
     }
     let oid = Oid(table.oid);
     store(table, &constraints, &create.columns, context)?;
+    // Indexes of LIKE .. INCLUDING INDEXES are built over the finished, empty table.
     for copied in &create.like {
         like::add_indexes(copied, &create.name, context)?;
     }
@@ -113,6 +127,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     Ok(TAG)
 }
 
+/// 54011 beyond PostgreSQL's bound, dropped columns included.
 pub(super) fn check_column_count(count: usize) -> SqlResult<()> {
     if count > COLUMNS_MAX {
         return Err(SqlError::new(
@@ -131,6 +146,7 @@ fn store(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     for (position, constraint) in constraints.iter().enumerate() {
+        // NOT NULL of a primary key is in the description before the storage is made.
         constraint::note_not_null(constraint, &mut table)
             .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
         let is_primary = |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
@@ -153,15 +169,18 @@ fn store(
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
         }
     }
+    // Storage knows nothing of defaults, checks or NOT NULL.
     let definition = TableDefinition::new(table.columns.iter().map(column_storage).collect());
     table.table = schema::make_storage(&table, &definition, context)?.0;
     // The relation must be in the catalog before checks and foreign keys to itself can be bound.
     write::put(StoredObject::Relation(table.clone()), context)?;
+    // Generation expressions may read any column, those behind them included.
     for position in 0..table.columns.len() {
         check_generated(&table, position, written, context)?;
     }
     let mut foreign_keys: Vec<PendingForeignKey> = Vec::new();
     for constraint in constraints {
+        // They may reference a key of this very table, which must exist by then.
         if let ConstraintKind::ForeignKey(_) = constraint.kind {
             foreign_keys.push(PendingForeignKey(constraint.clone()));
         } else {
@@ -169,6 +188,7 @@ fn store(
         }
     }
     if !table.constraints.is_empty() || !table.indexes.is_empty() {
+        // Written before the foreign keys are looked at: they find the table's own keys in the catalog.
         write::put(StoredObject::Relation(table.clone()), context)?;
     }
     for PendingForeignKey(constraint) in &foreign_keys {
@@ -178,6 +198,7 @@ fn store(
     Ok(())
 }
 
+/// 0A000 for clauses that are parsed and not implemented.
 fn refuse_unsupported(create: &CreateTable) -> SqlResult<()> {
     let unsupported = |what: &str| Err(SqlError::unsupported(what));
     let partitions = create.partition_by.is_some() || create.partition_of.is_some();
@@ -199,6 +220,7 @@ pub(super) fn check_storage(tablespace: Option<&str>, access_method: Option<&str
         ));
     }
     match access_method {
+        // PostgreSQL's name for what tables are, so that its dumps are taken.
         None | Some("heap" | "mote") => Ok(()),
         Some(method) => Err(SqlError::new(
             state::UNDEFINED_OBJECT,
@@ -250,7 +272,8 @@ pub(super) fn storage_options(options: &[DefinitionOption]) -> SqlResult<Vec<Str
     Ok(kept)
 }
 
-/// serial and its kin: the integer type they stand for.
+/// serial and its kin: the integer type they stand for. Only the bare word counts: they are no types that pg_catalog
+/// has.
 fn serial_type(name: &TypeName) -> Option<ColumnType> {
     if name.name.parts.len() != 1 {
         return None;
@@ -283,6 +306,7 @@ pub(super) fn define_column(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredColumn> {
     refuse_system_name(&column.name)?;
+    // All of these mean the one order of text that there is.
     if let Some(collation) = &column.collation
         && !matches!(
             collation.last(),
@@ -303,6 +327,7 @@ pub(super) fn define_column(
         None => mote_sql::resolve_declared_type(type_name, &context.session.catalog)
             .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?,
     };
+    // `record` and the like have no values that could be stored.
     refuse_pseudo_type(&column.name, ty)?;
     composite_type::refuse_own_rows(table.oid, ty.oid, context)?;
     let mut stored = StoredColumn {
@@ -310,6 +335,7 @@ pub(super) fn define_column(
         type_oid: ty.oid.0,
         typmod: ty.typmod,
         domain: domain.map(|domain| domain.0),
+        // serial is NOT NULL with a default from a sequence that goes with the column.
         not_null: serial.is_some(),
         dropped: false,
         default: None,
@@ -331,6 +357,7 @@ pub(super) fn define_column(
                 "array of serial is not implemented",
             ));
         }
+        // The sequence is made before the table is written; both are of this transaction.
         let sequence = sequence::create_owned(table, &column.name, position, ty, &[], context)?;
         stored.default = Some(sequence::default_text(&sequence, context));
         stored.owned_sequence = Some(sequence.oid);
@@ -352,6 +379,7 @@ pub(super) fn define_column(
                 refuse_second_value(&stored, "identity", table)?;
                 require_identity_type(ty)?;
                 let sequence = sequence::create_owned(table, &column.name, position, ty, options, context)?;
+                // Identity implies NOT NULL, and contradicts a declared NULL.
                 stored.identity_always = Some(*always);
                 stored.owned_sequence = Some(sequence.oid);
                 declare_null(&mut not_null, true, constraint, &column.name, table, context)?;
@@ -362,11 +390,13 @@ pub(super) fn define_column(
                 stored: true,
             } => {
                 refuse_second_value(&stored, "generation expression", table)?;
+                // Bound later (`check_generated`), when the table is in the catalog.
                 stored.generated = Some(routine::kept_text(expression, &context.session.catalog));
             }
             ConstraintKind::Generated { stored: false, .. } => {
                 return Err(SqlError::unsupported("GENERATED ALWAYS AS (..) VIRTUAL"));
             }
+            // Keys, checks and foreign keys become constraints of the table.
             _ => constraints.push(constraint::with_column(constraint, &column.name)),
         }
     }
@@ -429,6 +459,7 @@ fn refuse_second_value(column: &StoredColumn, second: &str, table: &StoredRelati
     Err(SqlError::new(state::SYNTAX_ERROR, message))
 }
 
+/// 22023 for a type that no sequence counts in.
 pub(super) fn require_identity_type(ty: ColumnType) -> SqlResult<()> {
     if [oid::INT2, oid::INT4, oid::INT8].contains(&ty.oid) {
         return Ok(());
@@ -459,6 +490,8 @@ pub(super) fn check_generated(
     let bound = internal::on_large_stack(context, |session| {
         let target = Some((column.name.as_str(), ty));
         let (purpose, catalog) = (RelationExpression::Generated, &session.catalog);
+        // As written where the statement has it, so that errors point at the place; else from the stored text (LIKE,
+        // INHERITS).
         match generation_expression(written, &column.name) {
             Some(expr) => {
                 bind_written_expression(expr, &session.statement_text, &relation, purpose, target, catalog)
@@ -467,6 +500,7 @@ pub(super) fn check_generated(
         }
     })?;
     let invalid = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
+    // No order of computation among generated columns: each reads stored ones.
     for read in constraint::columns_of(&bound) {
         let read = &table.columns[read as usize];
         if read.generated.is_some() {
@@ -479,6 +513,7 @@ pub(super) fn check_generated(
             });
         }
     }
+    // Its value is stored once and must be what a later computation would give.
     if !bound.is_immutable() {
         return invalid("generation expression is not immutable".into());
     }
@@ -497,6 +532,7 @@ fn generation_expression<'a>(written: &'a [ColumnDefinition], name: &str) -> Opt
         })
 }
 
+/// 42P16 for types without values to store.
 pub(super) fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
     let pseudo =
         mote_types::type_info(ty.oid).is_some_and(|info| info.kind == b'p') || ty.oid == oid::UNKNOWN;
@@ -519,6 +555,8 @@ pub(super) fn default_text(
     internal::on_large_stack(context, |session| {
         mote_sql::bind_default(value, column, ty, &session.statement_text, &session.catalog)
     })?;
+    // The default is kept as text. Names in it are made to mean later what they mean now: relations of nextval and
+    // its kin are qualified, and so are calls of routines.
     let mut value = value.clone();
     let qualified = |name: &str| {
         let (schema, bare) = mote_catalog::name_text::split_name(name);
@@ -545,6 +583,7 @@ pub(super) fn column_storage(column: &StoredColumn) -> ColumnStorage {
     ColumnStorage::new(engine_class(storage_class(ty)), true)
 }
 
+/// The engine's classes are those of the types, under names of its own: it knows no types.
 fn engine_class(class: StorageClass) -> mote_engine::StorageClass {
     match class {
         StorageClass::Fixed1 => mote_engine::StorageClass::Fixed1,

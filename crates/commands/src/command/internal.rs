@@ -39,6 +39,7 @@ impl Query {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Query> {
         let mut rounds = PlanningRounds::default();
+        // Parameters of a COPY (query) or CREATE TABLE AS in the extended protocol; none for all others.
         let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
         loop {
             let plan = plan_with(statement, text, &types, context)?;
@@ -46,6 +47,7 @@ impl Query {
                 return Err(SqlError::internal("a utility statement is no query"));
             };
             let writes = query.writes;
+            // Before the locks: who may not read a table must not wait for it, nor make others wait.
             privileges::check_plan(&context.session.catalog, &plan)?;
             for access in &plan.relations {
                 lock(access.relation, access.lock, context)?;
@@ -58,6 +60,7 @@ impl Query {
                     parameters: values,
                 });
             }
+            // Bounded: a table that others change again and again is given up at some point.
             rounds.another(context)?;
         }
     }
@@ -68,6 +71,7 @@ impl Query {
         let statement = parse(text, context)?;
         Ok(Query {
             plan: plan(&statement, text, context)?,
+            // Read up to the log's tail, as a write does: a row that was committed a moment ago counts.
             writes: true,
             parameters: Vec::new(),
         })
@@ -93,6 +97,7 @@ impl Query {
         max_rows: u64,
         emit: &mut Emit<'_>,
     ) -> SqlResult<u64> {
+        // Compiled for this run alone: definitions are rare.
         let mut execution = Execution::new(Arc::new(Program::compile(&self.plan)?));
         context
             .transaction
@@ -102,6 +107,7 @@ impl Query {
     }
 }
 
+/// Plans a statement without parameters for the session's user and settings; takes no locks.
 pub(super) fn plan(
     statement: &ParsedStatement,
     text: &str,
@@ -124,6 +130,7 @@ fn plan_with(
             folder: Some(&mote_executor::expr::FOLDER),
             text,
             names: None,
+            // Values are at hand, and the plan is used once.
             parameters_known: true,
             restricts_views,
         };
@@ -137,6 +144,7 @@ fn plan_with(
     planned.expect("the host runs the work")
 }
 
+/// The lock that a query takes on a relation of its plan; views and what has no storage need none.
 fn lock(relation: Oid, lock: RelationLock, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let Some(entry) = context.session.catalog.entry(relation) else {
         return Ok(());
@@ -167,6 +175,7 @@ pub(super) fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult
 
 /// The first row of a query over all rows there are, if any.
 pub(super) fn first_row(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
+    // One row is enough to refuse: the run stops there.
     let mut first = None;
     Query::over_all_rows(text, context)?.run_limited(context, 1, &mut |_, row| {
         first = Some(row.to_vec());

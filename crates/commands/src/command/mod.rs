@@ -161,6 +161,7 @@ fn refuse_block(what: &str, in_block: bool) -> SqlResult<()> {
     ))
 }
 
+/// 42601 for an option in brackets that the command does not have, at its place.
 fn unrecognized_option(command: &str, option: &DefinitionOption, text: &str) -> SqlError {
     let message = format!("unrecognized {command} option \"{}\"", option.name);
     SqlError::new(state::SYNTAX_ERROR, message).at(option.location.position(text))

@@ -1,4 +1,10 @@
 //! What all definitions share: finding and locking what they name, writing what they make; and CREATE SCHEMA.
+//!
+//! Two kinds of locks keep definitions apart. Whoever makes a name reserves it (`reserve_name`), so that two
+//! transactions cannot both make it; whoever changes a relation locks its storage, or its OID where it has none
+//! (`lock_entry`). A lock may have been waited for: what was read before it is looked up again behind it, here, so
+//! that callers get what is true under the lock. PostgreSQL: RangeVarGetRelidExtended and its callbacks
+//! (namespace.c), schemacmds.c.
 
 use std::sync::Arc;
 
@@ -44,6 +50,7 @@ pub(super) fn schema_for_new(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(Oid, String)> {
     let catalog = &context.session.catalog;
+    // The session's temporary schema has a name of its own besides pg_temp; both mean it.
     let own = catalog.temporary_schema().map(|(_, own)| own);
     let is_own = |schema: &str| schema == PG_TEMP || Some(schema) == own;
     match name.schema.as_deref() {
@@ -54,6 +61,7 @@ pub(super) fn schema_for_new(
             )
             .at(name.location.position(&context.session.statement_text)));
         }
+        // A permanent table in the temporary schema is temporary.
         Some(schema) if is_own(schema) => {}
         None if persistence == Persistence::Temporary => {}
         Some(_) if persistence == Persistence::Temporary => {
@@ -65,9 +73,11 @@ pub(super) fn schema_for_new(
         }
         _ => return schema_for_creation(name, context),
     }
+    // What is done in another's name must leave nothing behind in the session.
     context.session.require_unrestricted("create temporary table")?;
     mote_catalog::privileges::require_temporary(&context.session.catalog)?;
     let pid = context.session.pid;
+    // Made at the first temporary object of the session.
     Ok(context.session.catalog.make_temporary_schema(pid))
 }
 
@@ -88,6 +98,8 @@ pub(super) fn schema_for_creation(
     name: &RelationName,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(Oid, String)> {
+    // The name may lead elsewhere by the time the schema is kept: then the other one is asked about, privileges
+    // included.
     loop {
         let (oid, schema) = named_schema_for_creation(name, context)?;
         privileges::require_schema(&context.session.catalog, oid, privilege::CREATE)?;
@@ -116,6 +128,7 @@ pub(super) fn schema_to_move_to(
             "cannot move objects into or out of temporary schemas",
         ));
     }
+    // Behind the question whether it exists, as in PostgreSQL.
     privileges::require_schema(&context.session.catalog, oid, privilege::CREATE)?;
     match keep_schema(oid, context)? {
         true => Ok(oid),
@@ -140,6 +153,7 @@ pub(super) fn kept_schema(name: &str, context: &mut StatementContext<'_>) -> Sql
 
 /// Keeps a schema from being dropped until the transaction is over; false if it was dropped while we waited.
 fn keep_schema(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<bool> {
+    // Shared: many may make objects in it at once. DROP SCHEMA takes it exclusively.
     object_locks::lock_name(schema, IN_USE, AdvisoryMode::Shared, context)?;
     Ok(context.session.catalog.current().schemas.contains_key(&schema))
 }
@@ -149,6 +163,7 @@ pub(super) fn lock_schema_for_drop(schema: Oid, context: &mut StatementContext<'
     object_locks::lock_name(schema, IN_USE, AdvisoryMode::Exclusive, context)
 }
 
+/// The schema that a name tells, or the first of the path that is there; not yet kept.
 fn named_schema_for_creation(
     name: &RelationName,
     context: &StatementContext<'_>,
@@ -198,11 +213,13 @@ pub(super) fn new_relation(
     };
     StoredRelation {
         revision: Revision::default(),
+        // OIDs do not roll back: one that was not used stays unused.
         oid: context.database.catalog().allocate_oid().0,
         schema: schema.0,
         name: name.to_string(),
         kind,
         owner,
+        // The engine's number comes with the storage (`make_storage`).
         table: 0,
         columns,
         indexes: Vec::new(),
@@ -213,6 +230,7 @@ pub(super) fn new_relation(
         foreign_key_firing: None,
         depends_on: Vec::new(),
         sequence: None,
+        // ALTER DEFAULT PRIVILEGES decides as it stands now.
         acl: default_privileges::of_new(privileged, owner, schema, context),
         comment: None,
         options: Vec::new(),
@@ -275,6 +293,7 @@ pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>)
             return Ok(session.identity().user_oid);
         }
         RoleSpecification::SessionUser => &session.identity().session_user,
+        // PUBLIC is no role, but the grammar lets it stand where one may.
         RoleSpecification::Public => {
             return Err(SqlError::new(
                 state::UNDEFINED_OBJECT,
@@ -287,6 +306,8 @@ pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>)
     role.ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))
 }
 
+/// Whether a relation, an index or a composite type bears the name: they share one space of names. Exact only once
+/// the name is reserved.
 pub(super) fn relation_exists(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
     let catalog = context.session.catalog.current();
     // A composite type is a relation without rows.
@@ -324,6 +345,7 @@ pub(super) fn already_exists(name: &str) -> SqlError {
 
 /// A message that does not end the statement, unless the client does not want to hear it.
 pub(super) fn send_notice(notice: SqlError, context: &mut StatementContext<'_>) {
+    // Asked here, so that nobody builds a message for a client that does not want it.
     if context.session.settings.effective.client_min_messages <= Severity::Notice {
         context.host.notice(notice.severity(Severity::Notice));
     }
@@ -338,6 +360,7 @@ pub(super) fn schema_to_change(name: &str, context: &mut StatementContext<'_>) -
         )
     };
     let oid = context.session.catalog.schema_oid(name).ok_or_else(undefined)?;
+    // By its OID: the name may change while others wait.
     reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let entry = catalog.schemas.get(&oid).ok_or_else(undefined)?;
@@ -395,6 +418,7 @@ pub(super) fn partitions_of(table: Oid, context: &StatementContext<'_>) -> Vec<O
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         next += 1;
+        // Tables that inherit without being partitions are no part of it. Detached halfway, a partition still counts.
         let is_partition = |child: &Oid| {
             let child = catalog.relation(*child);
             child.is_some_and(|child| child.stored.partition.is_some())
@@ -414,6 +438,7 @@ pub(super) fn wait_for_lockers(
     context.engine_call(|transaction| transaction.wait_for_lockers(&mut lockers))
 }
 
+/// 42939 for names that are the system's.
 pub(super) fn check_schema_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
         return Err(SqlError::new(
@@ -438,6 +463,7 @@ pub(super) fn shown_name(name: &RelationName) -> String {
     }
 }
 
+/// 42P01, with the name as it was written.
 pub(super) fn undefined_table(name: &RelationName) -> SqlError {
     let shown = shown_name(name);
     SqlError::new(
@@ -451,6 +477,7 @@ pub(super) fn find_relation(
     name: &RelationName,
     context: &StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
+    // `database.schema.table`: the first part may only be the database of the session.
     if let Some(catalog) = &name.catalog
         && **catalog != context.session.catalog.database_name
     {
@@ -500,12 +527,15 @@ pub(super) fn lock_named(
     let oid = |entry: &Arc<RelationEntry>| entry.stored.oid;
     let mut found = find_relation(name, context)?;
     while let Some(entry) = &found {
+        // Before the lock: who has no right to it must not queue, since others would queue behind him.
         check(entry, context)?;
         let locked = lock_entry_with(entry, mode, policy, context)?;
         // The name may belong to another relation since.
         let named = find_relation(name, context)?;
+        // Under the lock the name still means this relation, or is gone altogether.
         if named.as_ref().map(oid) == locked.as_ref().map(oid) {
             if let Some(entry) = &named {
+                // Owner and kind may have changed while we waited.
                 check(entry, context)?;
             }
             return Ok(named);
@@ -534,6 +564,7 @@ pub(super) fn lock_entry_with(
     policy: WaitPolicy,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
+    // A transaction that has touched temporary objects cannot be prepared.
     if entry.stored.temporary {
         context.session.catalog.note_temporary_use();
     }
@@ -545,6 +576,7 @@ pub(super) fn lock_entry_with(
             // Views have no storage of rows: their name stands for them.
             None => reserve_name(oid, "", context)?,
         }
+        // Both may have changed while the lock was waited for: TRUNCATE gives another storage, DROP none at all.
         let current = context.session.catalog.entry(oid);
         match current.as_deref().map(lock_tag) {
             Some(other) if other != tag => tag = other,
@@ -563,6 +595,7 @@ fn lock_storage(
     if policy == WaitPolicy::Block {
         return context.engine_call(|transaction| transaction.lock_table(table, mode, WaitPolicy::Block));
     }
+    // With NOWAIT and SKIP LOCKED there is no wait that could be suspended.
     context
         .transaction
         .lock_table(table, mode, policy)
@@ -575,8 +608,10 @@ fn lock_storage(
         })
 }
 
+/// What the engine's lock of a relation is about; None for what has no storage.
 fn lock_tag(entry: &RelationEntry) -> Option<TableId> {
     match (entry.described.table, entry.stored.kind) {
+        // A sequence's values live outside of tables: its lock has a number of its own.
         (_, StoredKind::Sequence) => Some(sequence_lock(Oid(entry.stored.oid))),
         (TableId(0), _) => None,
         (table, _) => Some(table),
@@ -602,6 +637,7 @@ pub(super) fn wrong_kind(name: &str, wanted: &str) -> SqlError {
     SqlError::new(state::WRONG_OBJECT_TYPE, message)
 }
 
+/// 42501 for whoever is not a member of the owner.
 pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
     if privileges::is_member(&context.session.catalog, Oid(relation.owner)) {
         return Ok(());
@@ -644,15 +680,18 @@ pub(super) fn choose_name(
         } else {
             format!("{suffix}{attempt}")
         };
+        // The underscores: one before the suffix, one between the parts.
         let joints = if others.is_empty() { 1 } else { 2 };
         let room = NAME_BYTES_MAX - suffix.len() - joints;
         let (mut of_first, mut of_others) = (first.len(), others.len());
+        // PostgreSQL's makeObjectName: the longer part gives way, byte by byte.
         while of_first + of_others > room {
             match of_first > of_others {
                 true => of_first -= 1,
                 false => of_others -= 1,
             }
         }
+        // Never within a character (pg_mbcliplen there).
         let mut name = first[..first.floor_char_boundary(of_first)].to_string();
         if !others.is_empty() {
             name.push('_');
@@ -660,6 +699,7 @@ pub(super) fn choose_name(
         }
         name.push('_');
         name.push_str(&suffix);
+        // `taken` knows of names that the same statement has given and not written yet.
         if !taken(&name) && !relation_exists(schema, &name, context) {
             return name;
         }
@@ -667,6 +707,7 @@ pub(super) fn choose_name(
     unreachable!("some number is free")
 }
 
+/// A role's name; empty if it is gone.
 pub(super) fn role_name(role: Oid, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
     catalog
@@ -676,11 +717,13 @@ pub(super) fn role_name(role: Oid, context: &StatementContext<'_>) -> String {
         .unwrap_or_default()
 }
 
+/// CREATE SCHEMA, with the objects that it makes in it.
 pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let owner = match &create.owner {
         Some(role) => role_oid(role, context)?,
         None => context.session.identity().user_oid,
     };
+    // Whoever makes a schema for another must be able to become that one.
     privileges::require_member(&context.session.catalog, owner)?;
     // Without a name of its own the schema bears its owner's.
     let name = match &create.name {
@@ -699,6 +742,7 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         ));
     }
     check_schema_name(&name)?;
+    // Before the look: the answer stays true until the transaction ends.
     reserve_name(database, &name, context)?;
     if context.session.catalog.schema_exists(&name) {
         let message = format!("schema \"{name}\" already exists");
@@ -715,10 +759,12 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         database: database.0,
         name: name.clone(),
         owner: owner.0,
+        // Default privileges for schemas belong to no schema.
         acl: default_privileges::of_new(AclKind::Schema, owner.0, Oid::INVALID, context),
         comment: None,
     });
     write::put(object, context)?;
+    // In the owner's name and with the new schema in front of the path.
     if !create.elements.is_empty() {
         schema_elements::run(&name, owner, &create.elements, context)?;
     }
