@@ -22,6 +22,7 @@ use mote_executor::context::StatementContext;
 /// What strong changes take on every table below.
 const STRONG: TableLockMode = TableLockMode::AccessExclusive;
 
+/// The direct children, locked, none of them open in this session.
 fn children_to_change(parent: u32, context: &mut StatementContext<'_>) -> SqlResult<Vec<StoredRelation>> {
     let children = inherit::locked_children(parent, STRONG, context)?;
     for child in &children {
@@ -30,6 +31,7 @@ fn children_to_change(parent: u32, context: &mut StatementContext<'_>) -> SqlRes
     Ok(children)
 }
 
+/// All tables below, locked, each with the number of its parents among the table and those below it.
 fn inheritors_to_change(
     table: u32,
     mode: TableLockMode,
@@ -59,6 +61,7 @@ pub(super) fn apply(
             if_exists,
             behavior,
         } => {
+            // What comes from a parent goes with the parent's.
             if let Ok(position) = alter_column::existing(table, column)
                 && table.columns[position].inheritance.parents > 0
             {
@@ -77,6 +80,7 @@ pub(super) fn apply(
         | AlterTableCommand::SetNotNull { .. }
         | AlterTableCommand::DropNotNull { .. }
         | AlterTableCommand::SetStatistics { .. } => everywhere(command, only, table, context),
+        // Parent and child agree on whether a column is generated.
         AlterTableCommand::DropExpression { column, .. } => {
             if only && has_children(table, context) {
                 let message = "ALTER TABLE / DROP EXPRESSION must be applied to child tables too";
@@ -101,6 +105,8 @@ pub(super) fn apply(
                     "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
                     table.name
                 ))),
+                // Of constraints only CHECKs are inherited; keys of partitions follow by another way
+                // (`partition_index`).
                 Some(found) if passes_down(found) => drop_check(name, *behavior, only, table, context),
                 _ => alter_table::run_command(command, table, context),
             }
@@ -150,15 +156,18 @@ fn add_column(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // A partition has exactly the columns of its parent.
     if table.partition.is_some() {
         let message = "cannot add column to a partition";
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }
+    // As it was before: the column must come to all or to none.
     let parent = has_children(table, context);
     if parent {
         if only {
             return Err(invalid("column must be added to child tables too".into()));
         }
+        // An identity has one sequence: rows of several tables would share it.
         let is_identity =
             |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::Identity { .. });
         if column.constraints.iter().any(is_identity) {
@@ -188,6 +197,7 @@ fn add_inherited_column(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let name = &added.name;
+    // The child has had a column of this name: it becomes the inherited one, if the types agree.
     if let Ok(position) = alter_column::existing(&child, name) {
         let column = &mut child.columns[position];
         if inherit::type_of(column) != inherit::type_of(added) {
@@ -197,6 +207,7 @@ fn add_inherited_column(
             );
             return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
         }
+        // Its children have it already, as theirs.
         column.inheritance.parents += 1;
         let message = format!(
             "merging definition of column \"{name}\" for child \"{}\"",
@@ -223,8 +234,10 @@ fn drop_column(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Without the column the plain command below tells so.
     if let Ok(position) = alter_column::existing(table, name) {
         alter_column::refuse_partition_key("drop", position as u16, table, context)?;
+        // Children first.
         for mut child in children_to_change(table.oid, context)? {
             let position = alter_column::existing(&child, name)?;
             if released(&mut child.columns[position].inheritance, only) {
@@ -238,6 +251,7 @@ fn drop_column(
 
 /// One parent less has it. Answers whether the child must not keep it.
 fn released(inheritance: &mut StoredInheritance, only: bool) -> bool {
+    // ONLY: the children keep it, as their own.
     if only {
         inheritance.parents = inheritance.parents.saturating_sub(1);
         inheritance.local = true;
@@ -268,10 +282,12 @@ fn set_type(
         )));
     }
     alter_column::refuse_partition_key("alter", position as u16, table, context)?;
+    // All are asked before the first one changes.
     let children = inheritors_to_change(table.oid, STRONG, context)?;
     for (child, parents) in &children {
         let position = alter_column::existing(child, name)?;
         alter_column::refuse_partition_key("alter", position as u16, child, context)?;
+        // It has a parent outside of this tree, whose column would stay as it was.
         if child.columns[position].inheritance.parents > *parents {
             return Err(invalid(format!(
                 "cannot alter inherited column \"{name}\" of relation \"{}\"",
@@ -280,6 +296,7 @@ fn set_type(
         }
     }
     alter_column::set_type(name, type_name, using, table, context)?;
+    // Each by itself: the expression of USING is bound over its own columns, which may stand elsewhere.
     for (mut child, _) in children {
         alter_column::set_type(name, type_name, using, &mut child, context)?;
         inherit::put(child, context)?;
@@ -305,6 +322,7 @@ pub(super) fn add_constraint(
         return Err(invalid("constraint must be added to child tables too".into()));
     }
     inherit::put(table.clone(), context)?;
+    // The name that was chosen for the parent is the children's, too: by it they are one constraint.
     let name = table
         .constraints
         .last()
@@ -349,6 +367,7 @@ fn drop_check(
             .find(|constraint| constraint.name == *name);
         let found = found.filter(|constraint| passes_down(constraint) && constraint.inheritance.parents > 0);
         let found = found.ok_or_else(|| SqlError::internal("a child has its parent's constraints"))?;
+        // The last parent that has it, and not the child's own.
         if released(&mut found.inheritance, only) {
             drop_check(name, behavior, false, &mut child, context)?;
         }

@@ -29,6 +29,7 @@ use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::{Expression, compile};
 
+/// The position of a column by its name; 42703 where there is none, or where it was dropped.
 pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
     table
         .columns
@@ -76,9 +77,11 @@ pub(super) fn add_defined(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     create_table::check_column_count(table.columns.len() + 1)?;
+    // The table as it stands in storage: what rows are read with.
     let old = table.clone();
     table.columns.push(column);
     let position = table.columns.len() - 1;
+    // An empty table takes any column by its layout alone, whatever the default is.
     let empty = row_checks::is_empty(&old, context);
     if !empty && differs_by_row(&table.columns[position], context)? {
         // The expression is bound over a table that has the column.
@@ -103,7 +106,8 @@ fn default_of(column: &StoredColumn, context: &StatementContext<'_>) -> Option<S
     column.default.clone().or_else(of_domain)
 }
 
-/// Whether rows that exist need values of their own.
+/// Whether rows that exist need values of their own: nextval for each, a generation expression, or a default that is
+/// volatile (now() is not, clock_timestamp() is).
 fn differs_by_row(column: &StoredColumn, context: &mut StatementContext<'_>) -> SqlResult<bool> {
     if column.generated.is_some() || column.identity_always.is_some() || column.owned_sequence.is_some() {
         return Ok(true);
@@ -126,6 +130,7 @@ fn add_layout(
 ) -> SqlResult<()> {
     let column = &table.columns[old.columns.len()];
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
+    // Without rows there is nothing to compute a default for; it may even fail.
     let text = default_of(column, context).filter(|_| !empty);
     let value = match (text, column.domain.filter(|_| !empty)) {
         (None, None) => Datum::Null,
@@ -137,10 +142,12 @@ fn add_layout(
             row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null)
         }
     };
+    // NULL for all rows that exist: refused if there is one.
     if column.not_null && matches!(value, Datum::Null) {
         let error = row_checks::contains_nulls(table, &column.name, context);
         row_checks::refuse_rows(old, context, || error)?;
     }
+    // PostgreSQL keeps such a value as pg_attribute.attmissingval, for the same purpose.
     let missing = (!matches!(value, Datum::Null)).then(|| {
         let mut bytes = Vec::new();
         encode_storage(&value, ty, &mut bytes);
@@ -157,6 +164,9 @@ fn add_layout(
         .map(|_| ())
 }
 
+/// DROP COLUMN of one table. Whoever depends on the column goes with CASCADE, or keeps it: views, triggers, generated
+/// columns, foreign keys that rest on an index of it. Indexes, checks and foreign keys of the table itself go in any
+/// case.
 pub(super) fn drop_column(
     name: &str,
     if_exists: bool,
@@ -177,6 +187,7 @@ pub(super) fn drop_column(
         Err(error) => return Err(error),
     };
     let subject = format!("column {name} of {}", drop::described(table, context));
+    // Asked while the column is there: the expressions would not bind without it.
     let generated = generated_from(table, position, context)?;
     let indexes: Vec<u32> = table
         .indexes
@@ -187,6 +198,7 @@ pub(super) fn drop_column(
         })
         .map(|index| index.oid)
         .collect();
+    // Lists of column names in views count from the first column: the dropped one must leave them.
     view_follow::column_dropped(table, position as usize, context)?;
     let views = views_reading(table, position, context)?;
     let mut descriptions: Vec<(String, String)> = Vec::new();
@@ -232,6 +244,7 @@ pub(super) fn drop_column(
     drop_constraints_on(position, table, context)?;
     table.triggers.retain(|trigger| !triggers.contains(&trigger.name));
     for column in generated.into_iter().chain([position]) {
+        // A serial's or identity's sequence belongs to the column.
         if let Some(sequence) = table.columns[column as usize].owned_sequence
             && let Some(entry) = context.session.catalog.entry(Oid(sequence))
             && let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?
@@ -246,7 +259,9 @@ pub(super) fn drop_column(
 /// What remains of a dropped column: its place and its storage.
 fn forget(column: &mut StoredColumn, position: u16) {
     *column = StoredColumn {
+        // The name PostgreSQL gives to dropped columns: no identifier that anybody would write.
         name: format!("........pg.dropped.{}........", position + 1),
+        // The type stays: rows that exist hold values of it.
         type_oid: column.type_oid,
         typmod: column.typmod,
         domain: None,
@@ -341,6 +356,8 @@ fn views_reading(
     if dependents.is_empty() {
         return Ok(Vec::new());
     }
+    // The only sure answer: the table without the column is put into the transaction's catalog for a moment, and each
+    // dependent is planned.
     let mut without = table.clone();
     forget(&mut without.columns[position as usize], position);
     write::put(StoredObject::Relation(without), context)?;
@@ -356,6 +373,7 @@ fn views_reading(
             reading.push(entry.stored.clone());
         }
     }
+    // Back to the table as it is, before anything is decided.
     write::put(StoredObject::Relation(table.clone()), context)?;
     add_readers_of_materialized(&mut reading, &dependents);
     Ok(reading)
@@ -393,11 +411,15 @@ pub(super) fn set_type(
         .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?;
     create_table::refuse_pseudo_type(name, ty)?;
     composite_type::refuse_own_rows(table.oid, ty.oid, context)?;
+    // Columns of other tables that hold rows of this one would hold rows of another structure.
     if let Some(row) = composite_oid(mote_common::Oid(table.oid)) {
         composite_type::refuse_holders(row, "table", &table.name, context)?;
     }
+    // PostgreSQL rebuilds indexes, constraints and defaults, but refuses for views, triggers and generated columns.
     refuse_type_dependents(position as u16, table, context)?;
+    // Bound over the old table: USING reads columns as they were.
     let conversion = conversion(name, using, ty, table, context)?;
+    // Statistics tell of values that are gone.
     analyze::forget_column(Oid(table.oid), position as u16, context)?;
     let old = table.clone();
     let column = &mut table.columns[position];
@@ -405,6 +427,7 @@ pub(super) fn set_type(
         create_table::require_identity_type(ty)?;
     }
     (column.type_oid, column.typmod, column.domain) = (ty.oid.0, ty.typmod, None);
+    // The default stays as text, and must fit the new type.
     if let Some(text) = column.default.clone() {
         check_default(name, &text, ty, context)?;
     }
@@ -414,6 +437,7 @@ pub(super) fn set_type(
         .iter()
         .any(|index| index.bound.reads(position as u16));
     let same_bytes = using.is_none() && !is_computed_from && is_relabeling(&old.columns[position], ty);
+    // No row changes, no index either: only descriptions do.
     if same_bytes {
         for key in table.indexes.iter_mut().flat_map(|index| &mut index.keys) {
             if key.column == Some(position as u16) {
@@ -422,6 +446,7 @@ pub(super) fn set_type(
         }
         return Ok(());
     }
+    // All rows are written anew, and with them all indexes.
     rebuild::rebuild(&old, table, &[(position, conversion)], context)?;
     check_foreign_keys(position as u16, table, context)
 }
@@ -462,6 +487,7 @@ fn is_relabeling(column: &StoredColumn, ty: ColumnType) -> bool {
         || (Oid(column.type_oid) == ty.oid && column.typmod == ty.typmod)
 }
 
+/// What depends on the type of a column and is not made anew by ALTER TYPE.
 fn refuse_type_dependents(
     position: u16,
     table: &StoredRelation,
@@ -509,6 +535,7 @@ fn check_foreign_keys(
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // A key stands with the referencing table; the other end is found by who uses this table.
     let catalog = context.session.catalog.current();
     let own = catalog.relation(Oid(table.oid)).into_iter();
     let users = catalog.relations_using(Oid(table.oid));
@@ -558,6 +585,7 @@ fn conversion(
     let bound = internal::on_large_stack(context, |session| {
         let (target, catalog) = (Some((name, ty)), &session.catalog);
         let purpose = RelationExpression::NewValue;
+        // An assignment cast in both cases; without USING the column itself is the expression.
         match using {
             Some(using) => {
                 let text = &session.statement_text;
@@ -601,6 +629,7 @@ fn conversion(
     compile(&bound)
 }
 
+/// The default, if it can be assigned to the new type; PostgreSQL's words if it cannot.
 fn check_default(
     name: &str,
     text: &str,
@@ -648,6 +677,7 @@ pub(super) fn add_identity(
             table.name
         ));
     }
+    // Unlike in CREATE TABLE identity does not imply NOT NULL here.
     if !column.not_null {
         return prerequisite(format!(
             "column \"{name}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
@@ -656,6 +686,7 @@ pub(super) fn add_identity(
     }
     let ty = ColumnType::new(Oid(column.type_oid));
     create_table::require_identity_type(ty)?;
+    // Rows that exist keep their values; the sequence begins as its options say.
     let made = sequence::create_owned(table, name, position as u16, ty, options, context)?;
     let column = &mut table.columns[position];
     column.identity_always = Some(always);
@@ -681,6 +712,7 @@ pub(super) fn set_identity(
     for option in options {
         match (&*option.name, &option.value) {
             ("generated", Some(mote_grammar::ast::OptionValue::Integer(code))) => {
+                // `a` is ALWAYS, `d` is BY DEFAULT: the codes of pg_attribute.attidentity.
                 table.columns[position].identity_always = Some(*code == i32::from(b'a'));
             }
             ("generated", _) => return Err(SqlError::unsupported("this form of SET GENERATED")),
@@ -694,6 +726,7 @@ pub(super) fn set_identity(
     }
 }
 
+/// DROP IDENTITY: the column keeps its values and NOT NULL, and loses its sequence.
 pub(super) fn drop_identity(
     name: &str,
     if_exists: bool,
@@ -723,6 +756,7 @@ pub(super) fn drop_identity(
     Ok(())
 }
 
+/// 55000, in PostgreSQL's words.
 fn not_identity(name: &str, table: &StoredRelation) -> SqlError {
     SqlError::new(
         state::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -741,6 +775,7 @@ pub(super) fn drop_expression(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let position = existing(table, name)?;
+    // Values that rows hold stay as they were computed.
     if table.columns[position].generated.take().is_some() {
         return Ok(());
     }

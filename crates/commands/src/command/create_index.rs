@@ -47,11 +47,14 @@ pub(super) struct IndexSpecification {
     pub nulls_not_distinct: bool,
 }
 
+/// CREATE INDEX: PostgreSQL's DefineIndex (indexcmds.c). CONCURRENTLY is one transaction here, which waits on its
+/// way.
 pub(super) fn run(
     create: &CreateIndex,
     in_block: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
+    // What the method cannot do is refused before anything is locked.
     let method = method_of(create)?;
     refuse_unsupported(create)?;
     if create.concurrently && in_block {
@@ -72,6 +75,7 @@ pub(super) fn run(
         let message = format!("cannot create index on relation \"{}\"", table.name);
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(table.kind.not_supported()));
     }
+    // A query of this session that stands open does not fill the new index.
     in_use::refuse_table("CREATE INDEX", &table, context)?;
     if create.concurrently && table.partitioning.is_some() {
         let message = format!(
@@ -129,9 +133,11 @@ pub(super) fn run(
     let mut index = build_while(writers, specification, &table, context)?;
     let (relation, made) = (Oid(table.oid), index.oid);
     let partitioned = table.partitioning.is_some();
+    // ON ONLY of a table with partitions: valid once an index of each partition is attached.
     index.valid = !create.only || context.session.catalog.current().children_of(relation).is_empty();
     table.indexes.push(index);
     write::put(StoredObject::Relation(table), context)?;
+    // The index of the parent holds no rows; those of the partitions do.
     if partitioned && !create.only {
         partition_index::provide_in_partitions(relation, made, context)?;
     }
@@ -171,6 +177,7 @@ fn engine_method(method: IndexMethod) -> mote_engine::IndexMethod {
     }
 }
 
+/// Tablespaces and options that PostgreSQL would not know either.
 fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
     if let Some(tablespace) = &create.tablespace
         && &**tablespace != "pg_default"
@@ -215,12 +222,14 @@ pub(super) fn build(
     build_while(Writers::Wait, specification, table, context)
 }
 
+/// The same, with writers that wait or go on. Duplicates end it with 23505, and the index goes with the transaction.
 pub(super) fn build_while(
     writers: Writers,
     specification: IndexSpecification,
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredIndex> {
+    // A unique index of a partitioned table must tell by its key which partition a row is in.
     partition_index::check_covers_partition_key(&specification, table)?;
     let IndexKeys {
         keys,
@@ -228,6 +237,7 @@ pub(super) fn build_while(
         bound,
     } = specification.over;
     let columns = engine_keys(&keys, specification.method, specification.primary)?;
+    // The engine keeps expressions as text; the executor evaluates them for it.
     let texts = keys.iter().filter_map(|key| key.expression.clone());
     let expressions = index_texts::definition(&bound, texts.collect(), predicate.clone(), table);
     let definition = IndexDefinition {
@@ -266,8 +276,10 @@ pub(super) fn build_while(
         // Whoever writes the table now may have begun without the index; PostgreSQL waits for them all, too.
         schema::wait_for_lockers(TableId(table.table), TableLockMode::Share, context)?;
     }
+    // In steps, between which others run and a cancel is heard.
     loop {
         let built =
+            // A row in flight of a unique index is waited for, like a lock.
             context.retry(|transaction| transaction.build_index(&mut building, BUILD_ROWS_PER_STEP))?;
         match built {
             Ok(BuildProgress::Done) => break,
@@ -279,6 +291,7 @@ pub(super) fn build_while(
         }
     }
     Ok(StoredIndex {
+        // The engine's number; the catalog's OID was taken above.
         index: building.id().0,
         ..stored
     })
@@ -305,6 +318,7 @@ fn engine_keys(keys: &[StoredIndexKey], method: IndexMethod, primary: bool) -> S
     keys.iter().map(one).collect()
 }
 
+/// The engine's class for an encoding: together they fix the bytes of a key.
 fn key_class(encoding: KeyEncoding, class: mote_types::StorageClass) -> KeyClass {
     use mote_types::StorageClass::*;
     match (encoding, class) {
@@ -324,6 +338,7 @@ fn key_class(encoding: KeyEncoding, class: mote_types::StorageClass) -> KeyClass
     }
 }
 
+/// 23505 of a build: the key is read from one of the two rows.
 fn duplicate_in_build(
     index: &StoredIndex,
     table: &StoredRelation,

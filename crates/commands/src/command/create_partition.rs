@@ -1,4 +1,7 @@
 //! CREATE TABLE .. PARTITION OF: what a new partition has from its parent.
+//!
+//! In two parts, since the table is made in between: `place` before (columns, checks, bound), `inherit_keys` behind
+//! (indexes, triggers, foreign keys, which want a table that exists). PostgreSQL: DefineRelation.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -28,6 +31,7 @@ pub(super) fn place(
     in_use::refuse_table("CREATE TABLE .. PARTITION OF", &parent.stored, context)?;
     let scheme = partition::scheme_of(&parent)?;
     let bound = partition::new_bound(&partition_of.bound, &table.name, &parent, context)?;
+    // The default partition must not hold rows that belong to the new one, and takes fewer from now on.
     if let Some(default) = partition::lock_default(&scheme, context)? {
         partition::check_default(&default, &bound, &parent, partition::Named::Default, context)?;
     }
@@ -37,11 +41,13 @@ pub(super) fn place(
         bound: store_bound(&bound, &scheme.keys),
         detach_pending: false,
     });
+    // Without the parent's dropped columns: positions may differ from the parent's.
     let columns = stored.columns.iter().filter(|column| !column.dropped);
     table.columns = columns.map(inherited_column).collect();
     for check in &stored.constraints {
         if matches!(check.kind, StoredConstraintKind::Check { .. }) && !check.no_inherit {
             table.constraints.push(StoredConstraint {
+                // A constraint of its own, equal to the parent's.
                 oid: context.database.catalog().allocate_oid().0,
                 comment: None,
                 inheritance: StoredInheritance::from_parents(1),
@@ -79,6 +85,7 @@ pub(super) fn override_column(
     for written in &column.constraints {
         match &written.kind {
             ConstraintKind::NotNull { .. } => table.columns[position].not_null = true,
+            // NULL does not undo the parent's NOT NULL.
             ConstraintKind::Null => {}
             ConstraintKind::Default(value) => {
                 let stored = &table.columns[position];
@@ -149,6 +156,7 @@ pub(super) fn inherit_foreign_keys(
         {
             continue;
         }
+        // By name: the partition's columns may stand elsewhere.
         let mut key = key.clone();
         for column in &mut key.columns {
             let name = &above.stored.columns[*column as usize].name;
@@ -171,6 +179,7 @@ pub(super) fn inherit_foreign_keys(
             .catalog
             .entry(Oid(key.referenced))
             .ok_or_else(lost)?;
+        // As for a foreign key that is written: writers of the referenced rows wait while rows are checked.
         let target = schema::lock_entry(&target, TableLockMode::ShareRowExclusive, context)?;
         let target = target.ok_or_else(lost)?;
         let below = context
@@ -183,6 +192,7 @@ pub(super) fn inherit_foreign_keys(
                 schema::lock_entry(&partition, TableLockMode::ShareRowExclusive, context)?;
             }
         }
+        // A partitioned table has no rows; its partitions are checked as the recursion gets there.
         if constraint.validated && table.partitioning.is_none() {
             super::row_checks::check_foreign_key_rows(
                 &table,
@@ -193,6 +203,7 @@ pub(super) fn inherit_foreign_keys(
             )?;
         }
         let taken = |name: &str| table.constraints.iter().any(|own| own.name == name);
+        // The parent's name if it is free, else one of its own.
         let name = match taken(&constraint.name) {
             false => constraint.name.clone(),
             true => {
@@ -219,6 +230,7 @@ pub(super) fn inherit_foreign_keys(
         return Ok(());
     }
     write::put(StoredObject::Relation(table), context)?;
+    // Those below refer to this table's constraint, not to the topmost one.
     let below: Vec<Oid> = context.session.catalog.current().all_children_of(child).collect();
     for next in below {
         inherit_foreign_keys(child, next, context)?;

@@ -1,4 +1,9 @@
 //! DROP of tables, indexes, views, sequences and schemas, and what goes with them.
+//!
+//! All that a statement names is locked first; then dependents are looked for, refused (RESTRICT) or told (CASCADE)
+//! in PostgreSQL's order and words (dependency.c: reportDependentObjects), locked and dropped. Dependencies are not
+//! stored as rows: they follow from what descriptions name, found by way of indexes over the catalog
+//! (`relations_using`, `naming`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,6 +33,7 @@ impl Command for Drop {
     }
 
     fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
+        // Only DROP INDEX has it.
         match self.concurrently {
             true => concurrently(self, issued.in_block).map(Some),
             false => Ok(None),
@@ -42,6 +48,7 @@ impl Command for Drop {
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";
 
+/// The tag, and the name in errors.
 pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     match kind {
         ObjectKind::Table => "DROP TABLE",
@@ -61,6 +68,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     }
 }
 
+/// DROP of anything that has a file or a function here.
 pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if matches!(
         drop.kind,
@@ -88,12 +96,14 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
             return Err(SqlError::internal("an object of DROP has a name"));
         };
         match drop.kind {
+            // These are dropped one by one, as they are named.
             ObjectKind::Schema => drop_schema(name, drop, context)?,
             ObjectKind::Index => drop_index(name, drop, context)?,
             ObjectKind::Trigger => trigger::drop(name, drop, context)?,
             _ => relations.extend(find(name, word, drop, context)?),
         }
     }
+    // Before anything goes: what an identity or an extension needs stays.
     for relation in &relations {
         refuse_identity(relation, context)?;
         extension::refuse_member(relation.oid, || described(relation, context), context)?;
@@ -149,6 +159,7 @@ pub(super) fn concurrently(drop: &Drop, in_block: bool) -> SqlResult<Steps> {
     if drop.behavior == DropBehavior::Cascade {
         return unsupported("CASCADE");
     }
+    // Its two steps are two transactions.
     super::refuse_block("DROP INDEX CONCURRENTLY", in_block)?;
     let (name, drop) = (name.clone(), drop.clone());
     Ok(Steps::first(move |steps, context| {
@@ -156,9 +167,11 @@ pub(super) fn concurrently(drop: &Drop, in_block: bool) -> SqlResult<Steps> {
         let Some((mut table, at)) = index_to_drop(&name, mode, &drop, context)? else {
             return Ok(());
         };
+        // Readers stop using it with the commit of this step; writers go on to fill it until it goes.
         table.indexes[at].valid = false;
         let (oid, index) = (Oid(table.oid), table.indexes[at].oid);
         write::put(StoredObject::Relation(table), context)?;
+        // Adds the steps that wait, and drop it.
         super::reindex::remove_unread(oid, vec![index], steps);
         Ok(())
     }))
@@ -188,6 +201,7 @@ fn missing(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>
     let schema = name
         .qualifier()
         .filter(|schema| !context.session.catalog.schema_exists(schema));
+    // A schema that is not there is told before the object in it.
     let (code, message) = match schema {
         Some(schema) => (
             state::INVALID_SCHEMA_NAME,
@@ -206,6 +220,7 @@ fn missing(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>
     Err(SqlError::new(code, message))
 }
 
+/// What a DROP of a relation names, locked and owned; None where IF EXISTS is content without it.
 fn find(
     name: &QualifiedName,
     word: &str,
@@ -213,6 +228,7 @@ fn find(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<StoredRelation>> {
     let relation = schema::relation_name(name);
+    // The parent first: locks go from the top down, as in queries.
     lock_parent(&relation, context)?;
     let Some(entry) = schema::lock_relation(&relation, TableLockMode::AccessExclusive, context)? else {
         missing(name, drop, context)?;
@@ -240,6 +256,7 @@ fn lock_parent(name: &RelationName, context: &mut StatementContext<'_>) -> SqlRe
     let Some(parent) = parent.and_then(|parent| context.session.catalog.entry(Oid(*parent))) else {
         return Ok(());
     };
+    // Asked before the lock on the parent, of which the user need not be the owner.
     schema::require_owner(&entry.stored, context)?;
     let parent = schema::lock_entry(&parent, TableLockMode::AccessExclusive, context)?;
     if let Some(scheme) = parent
@@ -268,6 +285,7 @@ struct Dependents {
 }
 
 impl Dependents {
+    // Only what uses one of them is looked at; what is dropped anyway does not count.
     fn of(dropped: &[StoredRelation], context: &StatementContext<'_>) -> Dependents {
         let catalog = context.session.catalog.current();
         let mut found = Dependents::default();
@@ -289,6 +307,7 @@ impl Dependents {
                     ));
                 }
             }
+            // A view may read another one that goes.
             let known = found.views.iter().map(|(view, _)| &view.stored).chain(dropped);
             if let Some(read) = view::read_directly(&entry.stored, known) {
                 found.views.push((entry.clone(), described(read, context)));
@@ -316,6 +335,7 @@ impl Dependents {
         let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
         for (routine, relation) in routine::users_of_rows(&oids, context) {
             let read = dropped.iter().find(|d| d.oid == relation).expect("one of them");
+            // A routine depends on the row type of the table, which has its name.
             let on = described(read, context).replacen(read.kind.word(), "type", 1);
             found.routines.push((routine, on));
         }
@@ -364,6 +384,7 @@ impl Dependents {
             .chain(keys)
             .chain(routines)
             .collect();
+        // One view may read two of them; it is told once.
         all.dedup();
         all
     }
@@ -375,6 +396,7 @@ fn possible_dependents(dropped: &[StoredRelation], catalog: &Catalog) -> BTreeSe
     for relation in dropped {
         found.extend(catalog.users_of(Oid(relation.oid)));
         if relation.kind == StoredKind::Sequence {
+            // Defaults name sequences in a text, which the catalog has an index over.
             found.extend(catalog.naming(&relation.name));
         }
         // A key that references a partitioned table references its partitions.
@@ -421,6 +443,7 @@ pub(super) fn described(relation: &StoredRelation, context: &StatementContext<'_
 
 /// Whether a default's text names the sequence.
 fn names_sequence(text: &str, sequence: &StoredRelation, context: &StatementContext<'_>) -> bool {
+    // As in `nextval('schema.name'::regclass)`, which is how defaults are kept (`create_table::default_text`).
     let quoted = |name: &str| text.contains(&format!("'{}'", name.replace('\'', "''")));
     quoted(&sequence.name) || quoted(&schema::qualified_name(sequence, context))
 }
@@ -435,6 +458,7 @@ fn drop_all(
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Children and owned sequences join what is dropped; children count as dependents.
     let below = add_children(&mut dropped, context)?;
     let tables: Vec<Oid> = dropped.iter().map(|relation| Oid(relation.oid)).collect();
     for table in tables {
@@ -445,6 +469,7 @@ fn drop_all(
         }
     }
     let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
+    // A column elsewhere that holds rows of these tables inside of another type cannot go.
     composite_type::refuse_types_of_rows(&oids, behavior, context)?;
     let dependents = Dependents::of(&dropped, context);
     let mut descriptions = below;
@@ -456,6 +481,8 @@ fn drop_all(
         listed.extend(descriptions);
         cascade_notice(&listed, context);
     }
+    // From what depends to what it depends on. Each is locked just before it changes; `change` takes it as it is
+    // then.
     for (entry, constraint, _) in &dependents.foreign_keys {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
         change(entry, context, |relation| {
@@ -490,6 +517,7 @@ fn drop_all(
     for relation in &dropped {
         remove_relation(relation, context)?;
     }
+    // Behind the relations: their own dependents are told by themselves.
     if !routines.is_empty() {
         routine::drop_all(&routines, subject, DropBehavior::Cascade, context)?;
     }
@@ -508,9 +536,11 @@ fn add_children(
         dropped.iter().rev().map(|table| (table.clone(), None)).collect();
     while let Some((table, parent)) = open.pop() {
         if let Some(parent) = parent {
+            // Reached by two parents.
             if dropped.iter().any(|known| known.oid == table.oid) {
                 continue;
             }
+            // A partition is a part of its table, and not told.
             if table.partition.is_none() {
                 descriptions.push((described(&table, context), parent));
             }
@@ -558,6 +588,7 @@ pub(super) fn change(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// 2BP01 with one line per dependent.
 #[cold]
 pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlError {
     let lines: Vec<String> = descriptions
@@ -573,6 +604,7 @@ pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlEr
     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
+/// The NOTICE of CASCADE: one line, or a count with the lines as its detail.
 pub(super) fn cascade_notice(descriptions: &[(String, String)], context: &mut StatementContext<'_>) {
     let lines: Vec<String> = descriptions
         .iter()
@@ -600,6 +632,7 @@ pub(super) fn remove_relation(
     if relation.kind == StoredKind::Sequence {
         return sequence::remove(relation, context);
     }
+    // Views have no storage.
     if relation.table != 0 {
         let table = TableId(relation.table);
         context.engine_call(|transaction| transaction.drop_table(table))?;
@@ -624,6 +657,7 @@ pub(super) fn foreign_keys_to(
             }
         }
     }
+    // An order that does not depend on how the catalog finds them.
     found.sort_by(|a, b| (a.0.stored.oid, &a.1).cmp(&(b.0.stored.oid, &b.1)));
     found
 }
@@ -692,6 +726,7 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
     let id = mote_common::IndexId(index.index);
     context.engine_call(|transaction| transaction.drop_index(id))?;
     write::put(StoredObject::Relation(table), context)?;
+    // Indexes of partitions that stood for this one go as well.
     partition_index::sweep(table_oid, context)
 }
 
@@ -713,6 +748,7 @@ fn index_to_drop(
         .ok_or_else(|| SqlError::internal("an index has a table"))?;
     schema::require_index_owner(&entry.stored, name.last(), context)?;
     schema::lock_entry(&entry, mode, context)?;
+    // An index of a partitioned table goes together with those of its partitions.
     inherit::locked_inheritors(table_oid.0, mode, context)?;
     let Some(entry) = context.session.catalog.entry(table_oid) else {
         return missing(name, drop, context).map(|()| None);
@@ -729,6 +765,7 @@ fn index_to_drop(
     let Some(at) = table.indexes.iter().position(|i| i.oid == index_oid.0) else {
         return missing(name, drop, context).map(|()| None);
     };
+    // An index behind a key goes with the constraint only.
     let owner = table.constraints.iter().find(|c| {
         matches!(c.kind, StoredConstraintKind::PrimaryKey { index } | StoredConstraintKind::Unique { index } if index == index_oid.0)
     });
@@ -747,6 +784,7 @@ fn index_to_drop(
             constraint.name, table.name
         )));
     }
+    // The index of a partition goes with the index above.
     if let Some(above) = table.indexes[at].parent {
         let catalog = context.session.catalog.current();
         let owner = catalog
@@ -780,11 +818,13 @@ pub(super) fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -
     })
 }
 
+/// DROP SCHEMA: with CASCADE all that is in it.
 fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
     if context.session.catalog.schema_oid(name.last()).is_none() {
         return missing(name, drop, context);
     }
     let stored = schema::schema_to_change(name.last(), context)?;
+    // From here on nobody makes anything in it, and who did has committed: what is inside is complete.
     schema::lock_schema_for_drop(Oid(stored.oid), context)?;
     let catalog = context.session.catalog.current();
     let inside = catalog.relations_using(Oid(stored.oid));
@@ -859,14 +899,17 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         context,
     )?;
     let current = context.session.catalog.current();
+    // Some went with the relations that they depended on.
     routines.retain(|entry| current.routine(Oid(entry.stored.oid)).is_some());
     routine::drop_all(&routines, &subject, DropBehavior::Cascade, context)?;
     let current = context.session.catalog.current();
+    // And some types with the tables or routines.
     types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
     user_type::drop_all(&types, &subject, DropBehavior::Cascade, context)?;
     for extension in &extensions {
         write::remove(Oid(extension.oid), context)?;
     }
+    // ALTER DEFAULT PRIVILEGES IN SCHEMA.
     default_privileges::forget_schema(Oid(stored.oid), context)?;
     write::remove(Oid(stored.oid), context)
 }

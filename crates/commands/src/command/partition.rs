@@ -32,6 +32,7 @@ use mote_executor::node::modify::partition::{KeyExpressions, PartitionTest};
 use mote_executor::row_codec::RowCodec;
 use mote_executor::runtime::{Runtime, Values};
 
+/// PostgreSQL's PARTITION_MAX_KEYS.
 const KEYS_MAX: usize = 32;
 const INVALID: SqlState = state::INVALID_OBJECT_DEFINITION;
 
@@ -46,6 +47,7 @@ pub(super) fn partitioning(
         ast::PartitionStrategy::Range => StoredStrategy::Range,
         ast::PartitionStrategy::Hash => StoredStrategy::Hash,
     };
+    // A list tells single values apart; PostgreSQL knows no list of rows.
     if strategy == StoredStrategy::List && by.elements.len() != 1 {
         let message = "cannot use \"list\" partition strategy with more than one column";
         return Err(SqlError::new(INVALID, message));
@@ -54,6 +56,7 @@ pub(super) fn partitioning(
         let message = format!("cannot partition using more than {KEYS_MAX} columns");
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
     }
+    // Described without its place in the catalog, where the table does not stand yet.
     let relation = Arc::new(describe_plain(table));
     let keys = by
         .elements
@@ -63,6 +66,7 @@ pub(super) fn partitioning(
     Ok(StoredPartitioning { strategy, keys })
 }
 
+/// One key: a column, or an expression over columns of the row.
 fn key_of(
     element: &PartitionElement,
     strategy: StoredStrategy,
@@ -79,6 +83,7 @@ fn key_of(
     };
     let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
     let described = mote_catalog::catalog_store::partitions::describe_strategy(strategy);
+    // Keys are compared, or hashed for HASH.
     if !PartitionKey::supports(ty, described) {
         let method = match strategy {
             StoredStrategy::Hash => "hash",
@@ -98,6 +103,7 @@ fn key_of(
     Ok(key)
 }
 
+/// A key that is a column by itself.
 fn column_key(name: &str, table: &StoredRelation) -> SqlResult<StoredPartitionKey> {
     let Some(position) = table.columns.iter().position(|c| !c.dropped && c.name == name) else {
         if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&name) {
@@ -124,6 +130,8 @@ fn generated_column(name: &str) -> SqlError {
         .detail(format!("Column \"{name}\" is a generated column."))
 }
 
+/// A key that is computed. It decides where a row is for as long as the row lives: immutable, and not the same for
+/// all.
 fn expression_key(
     expr: &ast::Expr,
     table: &StoredRelation,
@@ -183,6 +191,7 @@ pub(super) fn new_bound(
     Ok(bound)
 }
 
+/// FOR VALUES as values of the key's types (transformPartitionBound).
 fn transform(
     bound: &ast::PartitionBound,
     scheme: &PartitionScheme,
@@ -227,6 +236,7 @@ fn transform(
             let mut list: Vec<Datum> = Vec::with_capacity(values.len());
             for expr in values {
                 let value = value_of(expr, &scheme.keys[0], parent, context)?;
+                // A value written twice counts once; NULL is a value of a list.
                 if !list.iter().any(|known| same_value(known, &value)) {
                     list.push(value);
                 }
@@ -250,6 +260,7 @@ fn transform(
     }
 }
 
+/// One end of a range, a datum per key.
 fn range_datums(
     written: &[PartitionRangeDatum],
     scheme: &PartitionScheme,
@@ -269,6 +280,7 @@ fn range_datums(
                 RangeDatum::Value(value)
             }
         };
+        // Behind MINVALUE or MAXVALUE no further key decides: they must all say the same.
         let unbounded = match (datums.last(), &datum) {
             (Some(RangeDatum::MinValue), RangeDatum::Value(_) | RangeDatum::MaxValue) => Some("MINVALUE"),
             (Some(RangeDatum::MaxValue), RangeDatum::Value(_) | RangeDatum::MinValue) => Some("MAXVALUE"),
@@ -310,6 +322,7 @@ fn value_of(
             .at(expr.start().position(&context.session.statement_text)));
     };
     let expression = compile(&bound)?;
+    // A bound may read the clock or call functions; it is evaluated once, and kept as a value.
     let snapshot = context.transaction.begin_statement(Access::Write);
     let mut values = Values::default();
     expression.evaluate(&[], &mut Runtime::new(context, &snapshot, &mut values))
@@ -330,6 +343,7 @@ fn check_against(
     };
     let text = &context.session.statement_text;
     let place = |value: Option<&ast::Expr>| value.map_or(0, |value| value.start().position(text));
+    // FROM not below TO: no row would ever fit.
     if scheme.is_empty_range(bound)
         && let PartitionBound::Range { from, to } = bound
     {
@@ -440,10 +454,12 @@ pub(super) fn check_default(
         oid: Oid::INVALID,
         bound: bound.clone(),
     };
+    // A scheme of the new partition alone: does it find a place for the row?
     let taken = PartitionScheme::new(scheme.strategy, scheme.keys.clone(), vec![only]);
     let parent = &parent.stored;
     for leaf in leaves_of(default, context)? {
         let keys =
+            // The leaf may have its columns at other positions than the parent.
             mote_catalog::catalog_store::partitions::keys_over(scheme.keys.clone(), parent, &leaf.described)?;
         let keys = KeyExpressions::compile(&keys)?;
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
@@ -472,6 +488,7 @@ pub(super) fn check_default(
 /// Every row of a table, and of those below it, must be one that its (new) place in the tree takes.
 pub(super) fn check_rows(attached: &RelationEntry, context: &mut StatementContext<'_>) -> SqlResult<()> {
     for leaf in leaves_of(attached, context)? {
+        // The bounds of all levels above: a row must fit each of them.
         let Some(test) = PartitionTest::compile(&leaf.described.partition_levels)? else {
             continue;
         };
@@ -518,6 +535,7 @@ fn any_row(
     context: &mut StatementContext<'_>,
     test: &mut dyn FnMut(&[Datum], &mut Runtime<'_, '_>) -> SqlResult<bool>,
 ) -> SqlResult<bool> {
+    // A row that a transaction's first snapshot does not see must not be missed.
     internal::require_newest(context)?;
     let Some(table) = context.database.engine().table(relation.table) else {
         return Ok(false);
@@ -535,6 +553,7 @@ fn any_row(
         if test(&row, &mut runtime)? {
             return Ok(true);
         }
+        // A long scan yields, though nothing is emitted.
         runtime.burn(1)?;
     }
     Ok(false)

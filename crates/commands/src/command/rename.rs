@@ -1,4 +1,8 @@
 //! ALTER .. RENAME, ALTER .. OWNER TO and ALTER .. SET SCHEMA.
+//!
+//! Expressions and queries of the catalog are kept as text, so that a new name must be written into every text that
+//! bears the old one: views (`view_follow`), defaults with nextval (`refresh_defaults`), checks, keys and triggers of
+//! the table (`rename_in_texts`). PostgreSQL keeps trees with OIDs, which a rename does not touch.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -50,6 +54,7 @@ impl Command for AlterObjectSchema {
     }
 }
 
+/// RENAME of anything. Kinds with files of their own are handed on.
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {
         return routine::rename(rename, context);
@@ -97,6 +102,7 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
     Ok(tag)
 }
 
+/// The tag of an ALTER of this kind.
 fn tag_of(kind: ObjectKind) -> SqlResult<CommandTag> {
     Ok(CommandTag::Word(match kind {
         ObjectKind::Table => "ALTER TABLE",
@@ -139,21 +145,26 @@ fn find(
     }
 }
 
+/// Another name for a relation whose lock is held.
 fn rename_relation(
     mut relation: StoredRelation,
     new_name: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let schema_oid = Oid(relation.schema);
+    // The new name is reserved, the old one stays ours by the lock of the relation.
     schema::reserve_name(schema_oid, new_name, context)?;
     if schema::relation_exists(schema_oid, new_name, context) {
         return Err(schema::already_exists(new_name));
     }
+    // Sequences have no row type.
     if relation.kind != StoredKind::Sequence {
         schema::require_free_row_type(schema_oid, new_name, context)?;
     }
     let schema_name = schema_name(relation.schema, context);
+    // How defaults wrote it until now; the new text needs the new name in the catalog.
     let old = sequence::constant(&relation, context);
+    // Views that read it are written anew, with the old name as an alias.
     view_follow::renamed(&relation, &schema_name, new_name, context)?;
     let old_name = std::mem::replace(&mut relation.name, new_name.to_string());
     write::put(StoredObject::Relation(relation.clone()), context)?;
@@ -163,6 +174,7 @@ fn rename_relation(
     Ok(())
 }
 
+/// A schema's name by its OID.
 fn schema_name(oid: u32, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
     catalog
@@ -181,6 +193,7 @@ fn refresh_defaults(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let new = sequence::constant(relation, context);
+    // By the text of the constant, with its quotes: a column of that name is none.
     let names_it = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(old));
     let catalog = context.session.catalog.current();
     let naming = catalog.naming(old_name);
@@ -209,6 +222,7 @@ fn refresh_defaults(
     Ok(())
 }
 
+// ShareUpdateExclusive is enough: no plan depends on the name of an index.
 fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let Some((table, index)) = drop::find_index(name, context) else {
         if rename.if_exists {
@@ -257,6 +271,7 @@ fn rename_index_of(
     Ok(())
 }
 
+/// RENAME COLUMN and RENAME CONSTRAINT.
 fn rename_part(
     name: &QualifiedName,
     container: ObjectKind,
@@ -271,6 +286,7 @@ fn rename_part(
         .part
         .as_ref()
         .ok_or_else(|| SqlError::internal("RENAME of a part names the part"))?;
+    // Those below first: the table itself is written last, by this function.
     follow_down(&relation, rename, part, context)?;
     if rename.kind == ObjectKind::Column {
         rename_column(&mut relation, part, &rename.new_name, context)?;
@@ -297,6 +313,7 @@ fn follow_down(
         false => {
             let mut constraints = relation.constraints.iter();
             let found = constraints.find(|constraint| constraint.name == *part)?;
+            // Keys and foreign keys of children have names of their own.
             passes_down(found).then_some(found.inheritance.parents)
         }
     };
@@ -306,6 +323,7 @@ fn follow_down(
     let what = if is_column { "column" } else { "constraint" };
     let invalid = |message: String| Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     let inherited = || invalid(format!("cannot rename inherited {what} \"{part}\""));
+    // ONLY would leave two names for one column.
     if rename.only && inherit::has_children(relation, context) {
         return invalid(format!(
             "inherited {what} \"{part}\" must be renamed in child tables too"
@@ -316,6 +334,7 @@ fn follow_down(
     }
     let children = inherit::locked_inheritors(relation.oid, TableLockMode::AccessExclusive, context)?;
     for (mut child, expected) in children {
+        // A parent outside of this tree has it under the old name.
         if parents_of(&child).is_some_and(|parents| parents > expected) {
             return inherited();
         }
@@ -328,6 +347,7 @@ fn follow_down(
     Ok(())
 }
 
+/// Another name for a column, in the relation and in what reads it.
 fn rename_column(
     relation: &mut StoredRelation,
     old: &str,
@@ -363,12 +383,14 @@ fn rename_column(
     }
     view_follow::column_renamed(relation, position, context)?;
     relation.columns[position].name = new.to_string();
+    // A view's column is a name of its query's output.
     if relation.kind.has_query() {
         return view_columns::follow(relation, context);
     }
     internal::on_large_stack(context, |_| rename_in_texts(relation, old, new))
 }
 
+/// Writes the new name of a column into all texts of its table.
 fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlResult<()> {
     let generated = relation
         .columns
@@ -390,10 +412,12 @@ fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlRe
     for text in generated.chain(checks).chain(partition_keys).chain(conditions) {
         *text = rewrite::rename_column(text, old, new)?;
     }
+    // Index expressions are kept bound, by positions; only their texts follow.
     index_keys::refresh_texts(relation);
     Ok(())
 }
 
+/// Another name for a constraint; that of a key is its index's, too.
 fn rename_constraint(
     relation: &mut StoredRelation,
     old: &str,
@@ -437,6 +461,7 @@ fn rename_constraint(
     }
 }
 
+/// Another name for a schema. Everything in it is written anew, since descriptions and texts hold the name.
 fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut stored = schema::schema_to_change(old, context)?;
     schema::check_schema_name(new)?;
@@ -463,6 +488,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     let types = user_type::in_schema(stored.oid, context);
     stored.name = new.to_string();
     write::put(StoredObject::Schema(stored), context)?;
+    // Descriptions of types hold the schema's name, too.
     for entry in types {
         write::put(StoredObject::Type(entry.stored.clone()), context)?;
     }
@@ -483,6 +509,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     Ok(())
 }
 
+/// Another name for a role.
 fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
     let entry = catalog
@@ -492,6 +519,7 @@ fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlR
     role::check_name(new)?;
     role::check_name(old)?;
     let mut stored = entry.object.clone();
+    // Its own name, and that of the one who logged in, are held by the session.
     if Oid(stored.oid) == context.session.identity().user_oid
         || stored.name == context.session.identity().session_user
     {
@@ -591,10 +619,12 @@ pub(super) fn change_owner(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let new = schema::role_oid(new, context)?;
+    // Already the owner: nothing is asked, as in PostgreSQL.
     if relation.owner == new.0 {
         return Ok(());
     }
     privileges::require_member(&context.session.catalog, new)?;
+    // An owned sequence follows its table, never by itself.
     if let Some(sequence) = &relation.sequence
         && sequence.owned_by.is_some()
     {
@@ -604,6 +634,7 @@ pub(super) fn change_owner(
         )
         .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
     }
+    // Grants of the old owner become grants of the new one.
     acl::change_owner(&mut relation.acl, relation.owner, new.0);
     relation.owner = new.0;
     for entry in sequence::owned_by_table(Oid(relation.oid), context) {
@@ -654,10 +685,12 @@ pub(super) fn set_schema(
         )
         .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
     }
+    // Temporary objects stay where they are.
     let target = schema::schema_to_move_to(&alter.schema, relation.temporary, context)?;
     if relation.schema == target.0 {
         return Ok(tag);
     }
+    // Listed before the move.
     let owned = sequence::owned_by_table(Oid(relation.oid), context);
     move_to(relation, target, &alter.schema, context)?;
     for entry in owned {
@@ -666,6 +699,7 @@ pub(super) fn set_schema(
     Ok(tag)
 }
 
+/// Moves one relation, with its indexes, into a schema that is kept.
 pub(super) fn move_to(
     mut relation: StoredRelation,
     schema_oid: Oid,
@@ -678,6 +712,7 @@ pub(super) fn move_to(
         .map(|index| index.name.clone())
         .chain([relation.name.clone()])
         .collect();
+    // Index names live in the schema as well: all must be free.
     for name in &names {
         schema::reserve_name(schema_oid, name, context)?;
         if schema::relation_exists(schema_oid, name, context) {
