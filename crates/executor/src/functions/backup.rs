@@ -42,6 +42,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// For functions that PostgreSQL leaves to superusers until somebody grants them.
 pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
     if runtime.session().identity().superuser {
         return Ok(());
@@ -71,6 +72,7 @@ fn start(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResu
     Ok(Datum::Bytea(manifest.into()))
 }
 
+/// Ends the hold; the checkpointer and the log may remove what the backup needed.
 fn stop(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
     if !runtime.database().backups().release(runtime.session().pid) {
@@ -87,6 +89,7 @@ fn no_backup() -> SqlError {
     .hint("Call mote_backup_start() first, in this session.")
 }
 
+/// Bytes of a file of the held manifest; fewer at the file's end.
 fn read(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
     let (path, offset, bytes) = (text(&a[0]).to_string(), int8(&a[1]), int4(&a[2]));
@@ -99,6 +102,7 @@ fn read(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResul
         )));
     }
     let (pid, database) = (runtime.session().pid, runtime.database().clone());
+    // Cloned out of the lock: the read may take long, and `stop` must not wait for it.
     let hold = database.backups().held.lock().get(&pid).cloned();
     let hold = hold.ok_or_else(no_backup)?;
     let name = path.clone();
@@ -139,6 +143,7 @@ fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> Sq
     Ok(Datum::Unsigned8(tail.0))
 }
 
+/// Writes the name into the log and waits until it is durable. Answers its position.
 fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
     super::system::refuse_in_recovery(runtime.database())?;

@@ -35,6 +35,7 @@ fn cos_first_quadrant(x: f64) -> f64 {
     }
 }
 
+/// The symmetries of the circle bring the angle into 0..=90 degrees; the sign is kept aside.
 pub fn sin(x: f64) -> f64 {
     let (mut x, mut sign) = (x % 360.0, 1.0);
     if x < 0.0 {
@@ -77,6 +78,7 @@ fn quotient_angle(x: f64) -> (f64, f64) {
 
 pub fn tan(x: f64) -> f64 {
     let (x, sign) = quotient_angle(x);
+    // Divided by it, so that tan 45 is exactly 1.
     let tan_45 = sin_first_quadrant(45.0) / cos_first_quadrant(45.0);
     let result = sign * (sin_first_quadrant(x) / cos_first_quadrant(x) / tan_45);
     // Never -0, whose division would be another infinity.
@@ -90,6 +92,7 @@ pub fn cot(x: f64) -> f64 {
     if result == 0.0 { 0.0 } else { result }
 }
 
+/// For 0..=1, exact at 0.5: two arcs are scaled to 30 and to 60 degrees.
 fn asin_first_quadrant(x: f64) -> f64 {
     if x <= 0.5 {
         x.asin() / 0.5f64.asin() * 30.0
@@ -122,6 +125,7 @@ pub fn acos(x: f64) -> f64 {
     }
 }
 
+/// Scaled so that atan 1 is exactly 45.
 pub fn atan(x: f64) -> f64 {
     x.atan() / 1.0f64.atan() * 45.0
 }

@@ -33,6 +33,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// A value of an enum; 55P04 for one that this very transaction has added.
 fn usable(site: &CallSite, key: Option<&i64>) -> SqlResult<Datum> {
     let Some(key) = key else { return Ok(Datum::Null) };
     check_usable(site.result.oid, *key)?;

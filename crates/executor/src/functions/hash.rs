@@ -1,5 +1,6 @@
 //! PostgreSQL's `hash_any` (Bob Jenkins' lookup3): `hashtext` must give the numbers that scripts have baked in.
 
+/// lookup3's mix: three words stirred reversibly.
 fn mix(state: &mut [u32; 3]) {
     let [a, b, c] = state;
     for (x, y, z, shift) in [
@@ -18,6 +19,7 @@ fn mix(state: &mut [u32; 3]) {
     }
 }
 
+/// lookup3's final: every bit of the three words comes to bear on the last one.
 fn finish(state: &mut [u32; 3]) {
     for (x, y, shift) in [
         (2, 1, 14),
@@ -33,6 +35,7 @@ fn finish(state: &mut [u32; 3]) {
     }
 }
 
+/// The 32-bit hash. Words are read as little-endian ones, as PostgreSQL does on such machines.
 pub fn hash_any(key: &[u8]) -> u32 {
     let start = 0x9e37_79b9u32
         .wrapping_add(key.len() as u32)

@@ -71,6 +71,8 @@ fn operate<T>(arguments: &[Datum], work: fn(&Query<'_>) -> SqlResult<T>) -> SqlR
     })
 }
 
+/// The tree of a path, parsed unless this thread met the same text last. Not within the borrow: parsing may be
+/// suspended.
 fn path_of(text: &str) -> SqlResult<Arc<Path>> {
     let known = LAST.with(|last| {
         let last = last.borrow();

@@ -5,6 +5,7 @@ use mote_types::Datum;
 use super::RowSource;
 use super::set_returning::rows;
 
+/// Rows of word, category, bare label, and the two in words.
 pub fn keywords() -> Box<dyn RowSource> {
     let listed = include_str!("keywords.txt").lines().filter_map(|line| {
         let mut fields = line.split(' ');

@@ -25,6 +25,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// The type of a range's bounds.
 fn subtype(range: Option<Oid>) -> SqlResult<Oid> {
     let subtype = range.and_then(range_subtype);
     subtype.ok_or_else(|| SqlError::internal("a range without a subtype"))

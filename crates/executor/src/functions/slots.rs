@@ -63,6 +63,7 @@ pub fn made(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlResult<Vec
     Ok(vec![vec![Datum::from(made), position]])
 }
 
+/// Hands the request over and parks the session until it is answered.
 fn ask(runtime: &mut Runtime<'_, '_>, request: SlotRequest) -> SlotAnswer {
     if !may_use_slots(runtime) {
         return Err(SqlError::new(

@@ -13,6 +13,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// Registers the statement's snapshot under an id that SET TRANSACTION SNAPSHOT takes, until the transaction ends.
 fn export(runtime: &mut Runtime<'_, '_>, _: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     let session = runtime.session();
     if session.savepoint_depth > 0 {

@@ -11,6 +11,7 @@ use crate::value::convert;
 pub fn body(name: &str) -> Option<Body> {
     let signature = type_io().find(|signature| signature.body == name)?;
     Some(match (signature.arguments, signature.result) {
+        // typmodin: the modifiers are read by the type's own parser.
         (&[oid::CSTRING_ARRAY], _) => Body::Runtime(|runtime, site, a| {
             let array = array_of(&a[0]);
             if array.dims.len() != 1 {
@@ -47,6 +48,7 @@ pub fn body(name: &str) -> Option<Body> {
             };
             Ok(Datum::from(format!("{modifier}{zone}")))
         }),
+        // The type's input function: a text, the element type, the modifier.
         (&[oid::CSTRING, ..], _) => Body::Runtime(|runtime, site, a| {
             let to = ColumnType {
                 oid: site.result.oid,
@@ -55,11 +57,13 @@ pub fn body(name: &str) -> Option<Body> {
             };
             convert(runtime, &a[0], ColumnType::new(oid::CSTRING), to, false)
         }),
+        // The type's send function.
         (_, oid::BYTEA) => Body::Runtime(|_, site, a| {
             let mut out = Vec::new();
             output_binary(&a[0], site.arguments[0], &mut out);
             Ok(Datum::bytea(out))
         }),
+        // The type's output function.
         _ => Body::Runtime(|runtime, site, a| {
             convert(
                 runtime,

@@ -93,6 +93,7 @@ fn collected(characters: impl Iterator<Item = char>) -> SqlResult<String> {
     Ok(out)
 }
 
+/// Whether a normal form is the text itself, found without writing it.
 fn same(mut normalized: impl Iterator<Item = char>, value: &str) -> SqlResult<bool> {
     let mut meter = Meter::default();
     for c in value.chars() {
@@ -111,6 +112,7 @@ enum Form {
     Kd,
 }
 
+/// A normal form by its name; NFC where none is given.
 fn form(argument: Option<&Datum>) -> SqlResult<Form> {
     let name = argument.and_then(Datum::as_str).unwrap_or("NFC");
     Ok(match name.to_ascii_uppercase().as_str() {
@@ -154,6 +156,7 @@ fn convert(value: &[u8], from: Encoding, to: Encoding) -> SqlResult<Vec<u8>> {
             format!("default conversion function for encoding \"{from}\" to \"{to}\" does not exist"),
         ));
     }
+    // By way of UTF-8 in any case.
     Ok(to.encode(&from.decode(value)?)?.into_owned())
 }
 
@@ -165,6 +168,7 @@ fn unescape(value: &str) -> SqlResult<String> {
     let pair = || SqlError::new(state::SYNTAX_ERROR, "invalid Unicode surrogate pair");
     while let Some(c) = rest.chars().next() {
         if c != '\\' || rest.starts_with("\\\\") {
+            // The first half of a pair has to be followed by the second at once.
             if high.is_some() {
                 return Err(pair());
             }

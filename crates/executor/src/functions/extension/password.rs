@@ -149,6 +149,7 @@ fn md5(password: &[u8], salt: &[u8]) -> SqlResult<String> {
         work.tick(2 * chunk.len())?;
         hasher.update(&first[..chunk.len()]);
     }
+    // One byte per bit of the length: zero, or the password's first. That is how the form is defined.
     let mut bits = password.len();
     while bits != 0 {
         match bits & 1 {
@@ -182,6 +183,7 @@ fn md5_of(parts: &[&[u8]]) -> SqlResult<md5::digest::Output<Md5>> {
     Ok(hasher.finalize())
 }
 
+/// Digests what may be long in portions that are paid for.
 fn absorb(hasher: &mut Md5, parts: &[&[u8]]) -> SqlResult<()> {
     for chunk in parts.iter().copied().flat_map(digested) {
         hasher.update(chunk?);

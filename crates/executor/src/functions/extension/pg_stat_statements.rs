@@ -10,6 +10,7 @@ use super::super::set_returning::rows;
 use super::super::{Body, CallSite, SetFunction, boolean, int8, oid};
 use crate::runtime::Runtime;
 
+/// Instead of the text of somebody else's statement.
 const HIDDEN_TEXT: &str = "<insufficient privilege>";
 
 pub(super) fn body(name: &str) -> Option<Body> {
@@ -28,6 +29,7 @@ pub(super) fn set_body(name: &str) -> Option<SetFunction> {
     })
 }
 
+/// Statements of others are listed without text and number, unless the reader may read all statistics.
 fn statements(runtime: &Runtime<'_, '_>, texts: bool) -> Vec<Vec<Datum>> {
     let session = runtime.session();
     let reader = session.identity().user_oid;
@@ -58,6 +60,7 @@ fn statement(row: &StatementRow, visible: bool, texts: bool) -> Vec<Datum> {
     shown
 }
 
+/// Calls, then total, least, greatest and mean time in milliseconds, then the deviation.
 fn columns_of(times: &Times) -> [Datum; 6] {
     [
         Datum::Int8(times.count as i64),
@@ -75,6 +78,7 @@ fn reset(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
     let (user, database) = (Oid(oid(&arguments[0])), Oid(oid(&arguments[1])));
     let query_id = int8(&arguments[2]);
     let statistics = runtime.database().statement_statistics();
+    // All of it: the time of the reset moves, too.
     if user == Oid::INVALID && database == Oid::INVALID && query_id == 0 {
         statistics.reset_all(runtime.database().now_us());
     } else {

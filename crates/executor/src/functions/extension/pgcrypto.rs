@@ -16,6 +16,7 @@ use super::super::bytes::{digest, digested};
 use super::super::{Body, bytes, int4, text};
 use super::password;
 
+/// The SQLSTATE that pgcrypto gives its own refusals.
 const EXTERNAL_ROUTINE_INVOCATION: SqlState = SqlState::new("39000");
 const RANDOM_BYTES_MAX: i32 = 1024;
 
@@ -43,6 +44,7 @@ fn unknown(algorithm: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
+/// digest(): by the algorithm's name in any case.
 fn hash(data: &[u8], algorithm: &str) -> SqlResult<Vec<u8>> {
     match algorithm.to_ascii_lowercase().as_str() {
         "md5" => digest::<Md5>(data),
@@ -55,6 +57,7 @@ fn hash(data: &[u8], algorithm: &str) -> SqlResult<Vec<u8>> {
     }
 }
 
+/// hmac(): the keyed digest of RFC 2104.
 fn keyed(data: &[u8], key: &[u8], algorithm: &str) -> SqlResult<Vec<u8>> {
     match algorithm.to_ascii_lowercase().as_str() {
         "md5" => hmac::<Md5>(data, key),

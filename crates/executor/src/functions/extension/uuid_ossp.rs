@@ -54,6 +54,7 @@ fn by_time(steps: u64) -> [u8; 16] {
     uuid
 }
 
+/// Version 3 by MD5, 5 by SHA-1, over the name space and the name.
 fn by_name(version: i32, space: &[u8; 16], name: &[u8]) -> SqlResult<[u8; 16]> {
     work::spend(2 * name.len())?;
     let hash = match version {
@@ -70,6 +71,7 @@ fn by_name(version: i32, space: &[u8; 16], name: &[u8]) -> SqlResult<[u8; 16]> {
     };
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&hash[..16]);
+    // The version and the variant take the places of hash bits.
     uuid[6] = uuid[6] & 0x0f | (version as u8) << 4;
     uuid[8] = uuid[8] & 0x3f | 0x80;
     Ok(uuid)

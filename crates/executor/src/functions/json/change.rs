@@ -48,6 +48,7 @@ fn flat(keys: &Datum) -> SqlResult<&[Datum]> {
     Ok(&array.elements)
 }
 
+/// Without the members of objects that are null, at every depth. Elements of arrays stay.
 fn strip_nulls(json: &Json) -> Json {
     match json {
         Json::Object(members) => {
@@ -62,11 +63,13 @@ fn strip_nulls(json: &Json) -> Json {
     }
 }
 
+/// `||`: two objects become one, in which the right side's members win; anything else is joined as arrays.
 fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
     let left = left.try_clone()?;
     let right = right.try_clone()?;
     Ok(match (left, right) {
         (Json::Object(mut a), Json::Object(b)) => {
+            // Of equal keys the last one stays.
             a.extend(b);
             Json::object(a.into_vec())
         }
@@ -85,6 +88,7 @@ fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
     })
 }
 
+/// `-` with a key or keys: members of an object, strings of an array.
 fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
     let kept = match json {
         Json::Object(members) => Json::Object(
@@ -114,6 +118,7 @@ fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
     Ok(Datum::Jsonb(Box::new(kept)))
 }
 
+/// `-` with a position; one that is beyond the array takes nothing away.
 fn delete_index(json: &Json, index: i32) -> SqlResult<Datum> {
     match json {
         Json::Array(elements) => {

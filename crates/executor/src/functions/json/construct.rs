@@ -54,6 +54,7 @@ pub fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlRes
     composite_to_json(value, ty, ",", format)
 }
 
+/// `separator` stands between the outermost elements only: the pretty forms break lines there and nowhere else.
 fn composite_to_json(
     value: &Datum,
     ty: ColumnType,
@@ -76,6 +77,7 @@ fn write_json(
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
         Datum::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        // As it is spelled: json keeps its text.
         Datum::Text(value) if ty.oid == oid::JSON => return work::grow_bytes(out, value.as_bytes()),
         Datum::Jsonb(json) => return json.try_write(out),
         Datum::Array(array) => {
@@ -91,6 +93,7 @@ fn write_json(
                 }
                 write_quoted(&record.ty.name(number), out)?;
                 out.push(b':');
+                // Inner levels are never pretty.
                 write_json(field, *ty, ",", format, out)?;
             }
             out.push(b'}');
@@ -106,6 +109,7 @@ fn write_json(
         | Datum::Float4(_)
         | Datum::Float8(_)
         | Datum::Numeric(_) => {
+            // NaN and infinities are no JSON numbers: they become strings.
             let shown = output_to_string(value, ty, format);
             let is_number = shown
                 .bytes()
@@ -142,6 +146,7 @@ fn write_moment(value: &Datum, format: &FormatSettings, out: &mut Vec<u8>) {
     }
 }
 
+/// One dimension of an array; the elements are consumed in their order.
 fn write_dimension(
     dims: &[mote_types::Dimension],
     elements: &mut std::slice::Iter<'_, Datum>,
@@ -167,6 +172,7 @@ fn write_dimension(
     Ok(())
 }
 
+/// json_build_array. PostgreSQL puts a blank behind its commas here, unlike in to_json.
 fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     let mut out = vec![b'['];
     for (number, (value, ty)) in arguments.iter().zip(&site.arguments).enumerate() {
@@ -198,6 +204,7 @@ fn check_key(key: &Datum, ty: ColumnType, number: usize, function: &str) -> SqlR
 
 const NOT_A_KEY: &str = "key value must be scalar, not array, composite, or json";
 
+/// json_build_object: keys and values in turns, with blanks around the colons as PostgreSQL writes them.
 fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     if !arguments.len().is_multiple_of(2) {
         return Err(SqlError::new(
@@ -254,6 +261,7 @@ impl JsonObjectBuilder {
         }
     }
 
+    /// A member. The key is written as text whatever its type; json keeps members of one key, jsonb the last of them.
     pub fn add(
         &mut self,
         key: &Datum,
@@ -274,6 +282,7 @@ impl JsonObjectBuilder {
         Ok(())
     }
 
+    /// The object; NULL for no rows.
     pub fn finish(&self) -> SqlResult<Datum> {
         if self.members.is_empty() {
             return Ok(Datum::Null);
@@ -295,6 +304,7 @@ impl JsonObjectBuilder {
     }
 }
 
+/// Keys with values, of which NULL becomes `null`.
 type Pairs<'a> = Vec<(&'a str, Option<&'a str>)>;
 
 fn null_key() -> SqlError {
@@ -321,6 +331,7 @@ fn pairs_of(array: &mote_types::Array) -> SqlResult<Pairs<'_>> {
         .collect()
 }
 
+/// A list of keys and one of values.
 fn zipped<'a>(keys: &'a mote_types::Array, values: &'a mote_types::Array) -> SqlResult<Pairs<'a>> {
     let wrong = |message: &str| Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
     if keys.dims.len() > 1 || keys.dims.len() != values.dims.len() {

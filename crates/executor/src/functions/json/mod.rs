@@ -33,6 +33,7 @@ pub fn body(name: &str) -> Option<Body> {
         .or_else(|| change::body(name))
 }
 
+/// The text of a `jsonb`.
 fn shown(json: &Json) -> SqlResult<Datum> {
     let mut out = Vec::new();
     reserve_for(json.heap_bytes())?;
@@ -56,6 +57,7 @@ fn reserve_for(heap_bytes: usize) -> SqlResult<()> {
     Ok(())
 }
 
+/// Text that was built here as `jsonb`: parsed, so that members are sorted and repeated keys settled.
 fn binary(json_text: Datum) -> SqlResult<Datum> {
     match &json_text {
         Datum::Text(text) => Ok(Datum::Jsonb(Box::new(Json::parse(text)?))),

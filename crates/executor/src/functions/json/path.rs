@@ -60,6 +60,7 @@ pub(super) fn changed(json: &Json, path: &[Datum], change: &Change<'_>) -> SqlRe
     Ok(Datum::Jsonb(Box::new(result)))
 }
 
+/// The document with what lies behind this step of the path changed. A document that ends before the path is unchanged.
 fn at_step(json: &Json, path: &[Datum], step: usize, change: &Change<'_>) -> SqlResult<Json> {
     let key = path[step].as_str().ok_or_else(|| {
         let message = format!("path element at position {} is null", step + 1);
@@ -93,6 +94,7 @@ fn in_object(
             _ if !last => at_step(value, path, step + 1, change)?,
             Change::Delete => continue,
             Change::Set { value, .. } => value.try_clone()?,
+            // jsonb_insert never replaces a member.
             Change::Insert { .. } => return Err(key_exists()),
         };
         kept.push((name.clone(), value));
@@ -118,6 +120,7 @@ fn in_array(
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, message)
     })?;
     let last = step + 1 == path.len();
+    // None: a negative position before the first element.
     let place = index_of(index, elements.len());
     let mut kept = Vec::with_capacity(elements.len() + 1);
     // What is added beyond an end goes to that end.

@@ -46,6 +46,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
 /// The type keeps any `\u` escape. What reads members refuses those that are no characters, wherever they stand.
 pub(in crate::functions) fn checked_escapes(json: &str) -> SqlResult<&str> {
     if work::find(json.as_bytes(), b"\\u")?.is_some() {
+        // Parsed for its errors alone: the text stays as it is spelled.
         Json::parse(json)?;
     }
     Ok(json)
@@ -91,6 +92,7 @@ fn raw_length(text: &str) -> usize {
         let byte = bytes[at];
         if in_string {
             match byte {
+                // The byte behind a backslash never ends a string.
                 b'\\' => at += 1,
                 b'"' => {
                     in_string = false;
@@ -126,6 +128,7 @@ fn raw_parts(text: &str, open: char) -> Option<Vec<&str>> {
     let mut rest = &inner[..inner.len() - 1];
     let mut parts = Vec::new();
     loop {
+        // Commas and colons need no telling apart: the text was checked on input.
         rest = rest.trim_start_matches([',', ':', ' ', '\t', '\n', '\r']);
         if rest.is_empty() {
             return Some(parts);
@@ -136,6 +139,7 @@ fn raw_parts(text: &str, open: char) -> Option<Vec<&str>> {
     }
 }
 
+/// The elements of an array as they are spelled; None: it is no array.
 pub(in crate::functions) fn raw_elements(text: &str) -> Option<Vec<&str>> {
     raw_parts(text, '[')
 }
@@ -154,6 +158,7 @@ fn decoded(raw: &str) -> String {
     }
 }
 
+/// The member under a key. Of several the last one counts, as in PostgreSQL.
 fn raw_field<'a>(json: &'a str, key: &str) -> Option<&'a str> {
     raw_members(json)?
         .into_iter()
@@ -167,6 +172,7 @@ fn raw_element(json: &str, index: i32) -> Option<&str> {
     elements.get(index_of(index, elements.len())?).copied()
 }
 
+/// What a path of keys and positions leads to; None where a step leads nowhere.
 fn raw_path<'a>(json: &'a str, path: &Datum) -> Option<&'a str> {
     let mut current = json;
     for step in &array_argument(path).elements {
@@ -195,6 +201,7 @@ pub(in crate::functions) fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
     })
 }
 
+/// By the first character: the text was checked on input.
 fn raw_type(json: &str) -> &'static str {
     match json.trim_start().bytes().next() {
         Some(b'{') => "object",

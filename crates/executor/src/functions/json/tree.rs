@@ -46,12 +46,14 @@ pub(super) fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// A part of a document as a document; NULL for none.
 pub(in crate::functions) fn tree(json: Option<&Json>) -> SqlResult<Datum> {
     json.map_or(Ok(Datum::Null), |json| {
         Ok(Datum::Jsonb(Box::new(json.try_clone()?)))
     })
 }
 
+/// The same as text: a string without its quotes, `null` as NULL.
 pub(in crate::functions) fn tree_text(json: Option<&Json>) -> SqlResult<Datum> {
     match json {
         None | Some(Json::Null) => Ok(Datum::Null),
@@ -71,6 +73,7 @@ fn type_name(json: &Json) -> &'static str {
     }
 }
 
+/// The element at a position, from the end if it is negative.
 fn element(json: &Json, index: i32) -> Option<&Json> {
     match json {
         Json::Array(elements) => elements.get(index_of(index, elements.len())?),
@@ -82,6 +85,7 @@ fn element(json: &Json, index: i32) -> Option<&Json> {
     }
 }
 
+/// What a path of keys and positions leads to.
 fn path<'a>(json: &'a Json, path: &Datum) -> Option<&'a Json> {
     let mut current = json;
     for step in &array_argument(path).elements {
@@ -98,6 +102,7 @@ pub fn member<'a>(json: &'a Json, step: &str) -> Option<&'a Json> {
     }
 }
 
+/// jsonb_pretty: four blanks per level, every member and element on a line of its own.
 fn pretty(json: &Json, depth: usize, out: &mut String) -> SqlResult<()> {
     let indent = |depth: usize, out: &mut String| {
         work::grow(out, "\n")?;
@@ -144,6 +149,7 @@ fn contains(container: &Json, contained: &Json, top: bool) -> SqlResult<bool> {
 
 fn contains_metered(container: &Json, contained: &Json, top: bool, meter: &mut Meter) -> SqlResult<bool> {
     let mut any = |own: &[Json], element: &Json| -> SqlResult<bool> {
+        // Every pair is compared in the worst case: paid for, so that it can be cancelled.
         for candidate in own {
             meter.tick(ELEMENT_COST)?;
             if contains_metered(candidate, element, false, meter)? {
@@ -176,6 +182,7 @@ fn contains_metered(container: &Json, contained: &Json, top: bool, meter: &mut M
     }
 }
 
+/// `?`: a key of an object, a string of an array, or the string itself.
 fn exists(json: &Json, key: &str) -> bool {
     match json {
         Json::Object(_) => json.get(key).is_some(),
