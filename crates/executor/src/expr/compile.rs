@@ -92,6 +92,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             right: Box::new(compile(right)?),
             negated: *negated,
         },
+        // Conditions are tried in this order at run time, and results behind them are not evaluated before.
         Expr::Case {
             branches, otherwise, ..
         } => {

@@ -12,6 +12,7 @@ use crate::runtime::Runtime;
 pub struct DomainCheck {
     argument: Expression,
     domain: Oid,
+    /// For the fields of errors, with `name`.
     schema: String,
     name: String,
     rules: Box<[Rule]>,

@@ -62,6 +62,7 @@ impl RoutineSite {
         match self.call(row, runtime)? {
             None => Ok(Datum::Null),
             Some(Returned::Value(value)) => Ok(value),
+            // The binder lets a set-returning function stand only where `rows` is called.
             Some(_) => Err(SqlError::internal("a function for one value returned rows")),
         }
     }

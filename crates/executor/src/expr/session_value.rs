@@ -27,6 +27,7 @@ pub(super) fn evaluate(
 ) -> SqlResult<Datum> {
     let session = runtime.session();
     let zone = &session.settings.effective.format.time_zone;
+    // The transaction's start on the session's clock: what a date or a time without a zone is taken from.
     let local_us = zone.to_local_us(session.transaction_start_us);
     let precise = |us: i64| datetime::round_to_precision(us, ty.typmod);
     Ok(match value {
@@ -44,6 +45,7 @@ pub(super) fn evaluate(
         SessionValue::ClockTimestamp => Datum::TimestampTz(session.clock_us()),
         SessionValue::CurrentUser => Datum::from(session.identity().user.as_str()),
         SessionValue::SessionUser => Datum::from(session.identity().session_user.as_str()),
+        // NULL where nothing of search_path exists.
         SessionValue::CurrentSchema => session.catalog.first_schema().map_or(Datum::Null, Datum::from),
         SessionValue::CurrentCatalog => Datum::from(session.catalog.database_name.as_str()),
     })
@@ -87,6 +89,7 @@ pub(super) fn sequence(
         }
         values.push(value);
     }
+    // The binder has cast the name to regclass: what comes here is the OID.
     let Some(Datum::Oid(oid)) = values.first() else {
         return Err(SqlError::internal("a sequence call without a sequence"));
     };

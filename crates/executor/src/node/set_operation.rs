@@ -37,6 +37,7 @@ pub struct State {
     rows: RowSet,
     /// Per row: how often the left and the right side have it.
     counts: Vec<(u64, u64)>,
+    /// Both sides have been read to their ends.
     filled: bool,
     position: usize,
     /// How often the row at `position` still goes out.
@@ -58,6 +59,7 @@ impl State {
     }
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        // The left side first: for INTERSECT and EXCEPT only its rows can go out.
         while self.left.next(runtime)? {
             runtime.burn(1)?;
             let (number, new) = self.rows.insert(self.left.row(), runtime)?;

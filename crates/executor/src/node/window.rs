@@ -169,6 +169,7 @@ pub struct State {
     partition: Partition,
     /// The first row of the next partition, and its partition values.
     ahead: Option<(Vec<Datum>, Vec<Datum>)>,
+    /// The row of the partition that goes out.
     position: usize,
     /// The input has ended. The last partition may still be going out.
     exhausted: bool,
@@ -221,6 +222,7 @@ impl State {
             }
             self.keep(row, runtime)?;
         }
+        // Without any input there is no partition, not even with an empty PARTITION BY.
         if self.partition.rows.is_empty() {
             return Ok(false);
         }
@@ -461,6 +463,7 @@ fn edge(
 ) -> SqlResult<usize> {
     let count = partition.rows.len();
     let (offset, forward) = match bound {
+        // Independent of the row, its peers and the mode.
         Bound::UnboundedPreceding => return Ok(0),
         Bound::UnboundedFollowing => return Ok(count),
         Bound::CurrentRow => {

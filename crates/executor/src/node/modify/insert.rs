@@ -72,6 +72,7 @@ impl Program {
 
 /// The columns that the statement gives values to, those of ON CONFLICT DO UPDATE among them.
 fn given(node: &node::Insert) -> Vec<u16> {
+    // Errors may show these to whoever may not read the table: they come from the statement itself.
     let mut given = node.assigned.clone();
     if let Some(clause::OnConflict {
         action: clause::ConflictAction::Update { assignments, .. },
@@ -170,6 +171,7 @@ impl State {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
+        // A BEFORE trigger left the row out.
         if !program.into.complete(&mut self.new, runtime)? {
             return Ok(false);
         }
@@ -187,6 +189,7 @@ impl State {
     fn insert_routed(&mut self, router: &mut Router, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let opened = router.route(&mut self.new, runtime)?;
         let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
+        // The leaf's triggers, generated columns and checks, in its own columns.
         if !leaf.into.complete(&mut self.new, runtime)? {
             return Ok(false);
         }
@@ -261,10 +264,12 @@ fn compute(
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
+        // Before the input is asked for its first row, as in ExecModifyTable.
         program.statement_triggers.begin(&mut self.stage, runtime)?;
         if let Some(mut router) = self.router.take() {
             let result = self.run_routed(&mut router, runtime);
             self.router = Some(router);
+            // The router is put back first, so that `reset` finds it after an error, too.
             return self.ended(result?, runtime);
         }
         let table = resolve(&mut self.table, &program.into.target.relation, runtime)?;
