@@ -59,6 +59,7 @@ impl Call {
     }
 }
 
+/// A compiled aggregation. Without GROUPING SETS there is one set, of all keys.
 pub struct Program {
     input: NodeProgram,
     group_by: Box<[Expression]>,
@@ -102,6 +103,7 @@ struct Collected {
     keys: Vec<Datum>,
 }
 
+/// The groups of one run, numbered in the order in which they were first met.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -218,6 +218,7 @@ impl Inputs {
     }
 }
 
+/// The inputs of one run, and the one whose row is current.
 pub struct State {
     program: Arc<Program>,
     inputs: Inputs,

@@ -57,6 +57,7 @@ impl CteState {
     }
 }
 
+/// One reader of a WITH query.
 pub struct Program {
     cte: usize,
     arguments: Box<[Argument]>,
@@ -95,6 +96,7 @@ impl Program {
     }
 }
 
+/// Where one reader stands. The rows are in `Values::ctes`.
 pub struct State {
     program: Arc<Program>,
     /// The WITH query has this scan's arguments.

@@ -14,6 +14,7 @@ use crate::expr::{Expression, compile_all};
 use crate::runtime::Runtime;
 use crate::value::equal_rows;
 
+/// A compiled DISTINCT or DISTINCT ON.
 pub struct Program {
     input: NodeProgram,
     /// DISTINCT ON; None: DISTINCT over the whole row.
@@ -30,6 +31,7 @@ impl Program {
     }
 }
 
+/// What tells repeated rows: all of them, or the last values of the ON expressions.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -12,6 +12,7 @@ use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile};
 use crate::runtime::Runtime;
 
+/// A compiled condition that no scan or join below could take.
 pub struct Program {
     input: NodeProgram,
     condition: Expression,

@@ -124,6 +124,7 @@ impl SetCall {
     }
 }
 
+/// The calls of ROWS FROM, or the one call that stands alone.
 pub struct Program {
     calls: Vec<SetCall>,
     /// The columns of each call.
@@ -148,6 +149,7 @@ impl Program {
     }
 }
 
+/// The calls at work: opened with the first row.
 pub struct State {
     program: Arc<Program>,
     /// For each call what still yields rows. The inner None: no row, or none any more.

@@ -13,6 +13,7 @@ const PARTS: usize = 64;
 /// A hash and the number of the row that has it.
 type Entry = (u64, u32);
 
+/// Row numbers by hash. Who keeps the rows compares them.
 #[derive(Default)]
 pub struct HashIndex {
     first: HashTable<Entry>,

@@ -19,6 +19,7 @@ use crate::runtime::Runtime;
 /// The end of a chain. Row numbers stay below it: work_mem ends a build long before.
 const NONE: u32 = u32::MAX;
 
+/// A compiled equality join. Of an inner join the planner puts the side that it expects to be smaller on the right.
 pub struct Program {
     kind: JoinKind,
     left: NodeProgram,
@@ -75,6 +76,7 @@ enum Phase {
     Done,
 }
 
+/// The hash table of the right side, and how far the left side is.
 pub struct State {
     program: Arc<Program>,
     left: Box<dyn Operator>,

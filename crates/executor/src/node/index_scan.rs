@@ -43,6 +43,7 @@ struct Limit {
     inclusive: bool,
 }
 
+/// A compiled scan through one index: equalities on its first columns, then a range or a pattern on the next one.
 pub struct Program {
     scan: ScanId,
     member: MemberNumber,
@@ -212,6 +213,7 @@ enum Position {
     Done,
 }
 
+/// Where one scan stands, with the buffers that it keeps from run to run.
 pub struct State {
     program: Arc<Program>,
     /// Kept from one execution to the next; a plan does not outlive its tables.

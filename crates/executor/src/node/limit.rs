@@ -13,6 +13,7 @@ use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_option};
 use crate::runtime::Runtime;
 
+/// Compiled counts. Neither reads a column.
 pub struct Program {
     input: NodeProgram,
     count: Option<Expression>,
@@ -37,6 +38,7 @@ impl Program {
     }
 }
 
+/// How many rows are still allowed.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

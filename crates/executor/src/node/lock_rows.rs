@@ -20,6 +20,7 @@ use crate::runtime::Mark;
 use crate::runtime::Runtime;
 use mote_catalog::write_error;
 
+/// A compiled locking clause: which relations' rows are locked, how, and what stands still in a recheck.
 pub struct Program {
     input: NodeProgram,
     locks: Vec<RowLock>,
@@ -47,6 +48,7 @@ impl Program {
     }
 }
 
+/// The tables whose rows are locked, opened with the first row.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

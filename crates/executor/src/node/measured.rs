@@ -11,6 +11,7 @@ use mote_types::Datum;
 use super::{NodeProgram, Operator, compile_node};
 use crate::runtime::Runtime;
 
+/// A node of the plan with the place where it is counted.
 pub struct Program {
     pub input: NodeProgram,
     /// Of the node in `Measurements::nodes`.
@@ -29,6 +30,7 @@ impl Program {
     }
 }
 
+/// The node at work. What is counted stands in `Values::run`.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -15,6 +15,7 @@ use super::append::{Inputs, InputsProgram};
 use super::sort::{Key, compare_keys, compile_keys};
 use crate::runtime::Runtime;
 
+/// Inputs that are sorted alike, and by what.
 pub struct Program {
     inputs: InputsProgram,
     /// Of the wanted order, over an input's row.
@@ -30,6 +31,7 @@ impl Program {
     }
 }
 
+/// A heap over the inputs' current rows.
 pub struct State {
     program: Arc<Program>,
     inputs: Inputs,

@@ -16,6 +16,7 @@ use crate::expr::{Expression, compile, compile_option};
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
 
+/// A compiled join by trying pairs.
 pub struct Program {
     kind: JoinKind,
     left: NodeProgram,
@@ -56,6 +57,7 @@ enum Phase {
     Done,
 }
 
+/// The current left row, and what is kept of the right side.
 pub struct State {
     program: Arc<Program>,
     left: Box<dyn Operator>,

@@ -32,6 +32,7 @@ pub struct Program {
     run: Option<Measurements>,
 }
 
+/// A WITH query.
 pub struct CteProgram {
     pub node: NodeProgram,
     /// It writes: its run is finished with the statement even if nobody reads it.

@@ -12,6 +12,7 @@ use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile_all};
 use crate::runtime::Runtime;
 
+/// Compiled columns over the input's row.
 pub struct Program {
     input: NodeProgram,
     columns: Box<[Expression]>,

@@ -18,6 +18,7 @@ enum Column {
     Set(SetCall),
 }
 
+/// The columns of a SELECT list with sets among them.
 pub struct Program {
     input: NodeProgram,
     columns: Vec<Column>,
@@ -41,6 +42,7 @@ impl Program {
     }
 }
 
+/// The sets of the current input row at work.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

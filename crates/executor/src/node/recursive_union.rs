@@ -12,6 +12,7 @@ use super::{NodeProgram, Operator, compile_node, copy_row};
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
 
+/// The two halves of a recursive query.
 pub struct Program {
     cte: usize,
     /// UNION rather than UNION ALL: rows of all rounds are compared, which is what ends a cycle.
@@ -52,6 +53,7 @@ impl Program {
     }
 }
 
+/// The running round, and what its rows are compared with.
 pub struct State {
     program: Arc<Program>,
     base: Box<dyn Operator>,
@@ -131,6 +133,7 @@ impl Operator for State {
 pub mod work_table_scan {
     use super::*;
 
+    /// A reader of the work table.
     pub struct Program {
         cte: usize,
     }
@@ -141,6 +144,7 @@ pub mod work_table_scan {
         }
     }
 
+    /// Where one reader of the round's rows stands.
     pub struct State {
         program: Arc<Program>,
         position: usize,

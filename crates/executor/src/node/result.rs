@@ -10,6 +10,7 @@ use super::Operator;
 use crate::expr::{Expression, compile_all, compile_option};
 use crate::runtime::Runtime;
 
+/// Columns without a table, as of `SELECT 1`.
 pub struct Program {
     columns: Box<[Expression]>,
     /// A condition without columns: a constant or parameters.

@@ -15,6 +15,7 @@ use super::scan::{ScanColumns, open, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::runtime::Runtime;
 
+/// A compiled scan of one table, in whatever order the rows have.
 pub struct Program {
     scan: ScanId,
     member: MemberNumber,
@@ -36,6 +37,7 @@ impl Program {
     }
 }
 
+/// Where one scan stands.
 pub struct State {
     program: Arc<Program>,
     /// Kept from one execution to the next; a plan does not outlive its tables.

@@ -11,6 +11,7 @@ use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
 use crate::runtime::Runtime;
 
+/// A compiled set operation over two inputs of the same columns.
 pub struct Program {
     kind: SetOperationKind,
     all: bool,
@@ -29,6 +30,7 @@ impl Program {
     }
 }
 
+/// The distinct rows of both sides with their counts.
 pub struct State {
     program: Arc<Program>,
     left: Box<dyn Operator>,

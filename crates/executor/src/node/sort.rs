@@ -25,12 +25,14 @@ pub struct Key {
     pub direction: KeyDirection,
 }
 
+/// How one key is ordered. NULLS FIRST or LAST is always said; it does not follow from the direction here.
 #[derive(Clone, Copy)]
 pub struct KeyDirection {
     pub descending: bool,
     pub nulls_first: bool,
 }
 
+/// ORDER BY items, the first one first.
 pub fn compile_keys(keys: &[SortKey]) -> SqlResult<Box<[Key]>> {
     keys.iter()
         .map(|key| {
@@ -73,6 +75,7 @@ pub fn compare_keys(keys: &[Key], left: &[Datum], right: &[Datum]) -> Ordering {
     Ordering::Equal
 }
 
+/// A compiled sort.
 pub struct Program {
     input: NodeProgram,
     keys: Box<[Key]>,
@@ -102,6 +105,7 @@ impl Kept {
     }
 }
 
+/// The rows of one run, sorted once the input is read.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -58,6 +58,7 @@ enum Side {
     Right,
 }
 
+/// A scan's filter, its terms joined by AND.
 pub struct StoredFilter {
     /// All of the condition.
     terms: Box<[Expression]>,

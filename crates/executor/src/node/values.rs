@@ -11,6 +11,7 @@ use super::Operator;
 use crate::expr::{Expression, compile_list};
 use crate::runtime::Runtime;
 
+/// Compiled rows of one width.
 pub struct Program {
     rows: Vec<Box<[Expression]>>,
     width: usize,

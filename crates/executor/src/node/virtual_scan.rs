@@ -17,6 +17,7 @@ use crate::large_object;
 use crate::runtime::Runtime;
 use mote_catalog::views::{Source, TABLES};
 
+/// A compiled scan of a relation of pg_catalog or information_schema.
 pub struct Program {
     relation: Arc<Relation>,
     columns: Vec<ScanColumn>,
@@ -33,6 +34,7 @@ impl Program {
     }
 }
 
+/// The rows of one run.
 pub struct State {
     program: Arc<Program>,
     /// All of them at once, made when the first is asked for.

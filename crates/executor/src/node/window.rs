@@ -59,6 +59,7 @@ enum Bound {
     UnboundedFollowing,
 }
 
+/// Compiled calls over one window: they share PARTITION BY and ORDER BY, not the frame.
 pub struct Program {
     input: NodeProgram,
     partition_by: Box<[Expression]>,
@@ -163,6 +164,7 @@ impl Partition {
     }
 }
 
+/// The partition that goes out, and the row that the next one begins with.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -37,6 +37,7 @@ pub struct Deferral {
 }
 
 impl Deferral {
+    /// None: the constraint is not deferrable, and checked with the statement.
     pub fn of(constraint: &Constraint) -> Option<Deferral> {
         constraint.deferrable.then_some(Deferral {
             constraint: constraint.oid,
@@ -413,6 +414,7 @@ impl DeferredEvents {
         queue.map_or(deferral.initially_deferred, |queue| queue.is_deferred(deferral))
     }
 
+    /// Whether a check is put off, as SET CONSTRAINTS and the constraint's own default say.
     pub fn is_deferred(&self, deferral: Deferral) -> bool {
         self.modes.defer(deferral)
     }

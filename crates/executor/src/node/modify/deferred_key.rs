@@ -26,6 +26,7 @@ pub struct KeyTaken {
 }
 
 impl DeferrableKeys {
+    /// The keys of a relation that may be checked late; empty for most.
     pub fn of(relation: &Relation) -> DeferrableKeys {
         let keys = relation.constraints.iter().filter_map(|constraint| {
             let deferral = Deferral::of(constraint)?;

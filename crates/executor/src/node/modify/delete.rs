@@ -79,6 +79,7 @@ impl TargetProgram {
     }
 }
 
+/// A DELETE at work.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

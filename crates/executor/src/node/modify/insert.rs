@@ -84,6 +84,7 @@ fn given(node: &node::Insert) -> Vec<u16> {
     given
 }
 
+/// An INSERT at work.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

@@ -18,6 +18,7 @@ use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
 use crate::runtime::Runtime;
 
+/// What a new row of one table has to go through. Immutable: part of a program, or of a routed leaf.
 pub struct InsertTarget {
     pub target: Target,
     pub(super) triggers: Option<RowTriggers>,
@@ -60,6 +61,7 @@ impl InsertTarget {
         }
     }
 
+    /// With ON CONFLICT; the conflict names indexes of this very table.
     pub(super) fn resolving(self, on_conflict: Option<Conflict>) -> InsertTarget {
         InsertTarget { on_conflict, ..self }
     }

@@ -135,6 +135,7 @@ enum Matched {
     Lost,
 }
 
+/// A MERGE at work: its clauses' own states are driven from here.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

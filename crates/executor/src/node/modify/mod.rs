@@ -149,6 +149,7 @@ impl Target {
         Ok(())
     }
 
+    /// 23514: the row is not one of this partition's.
     #[cold]
     pub fn partition_violation(&self, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         let name = &self.relation.name;

@@ -81,6 +81,7 @@ impl Moving {
         }))
     }
 
+    /// A router of its own for each run: which leaves are open is the statement's business.
     pub fn router(&self) -> Router {
         Router::new(&self.routing)
     }

@@ -23,6 +23,7 @@ use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_option};
 use crate::runtime::{Runtime, find_index};
 
+/// A compiled ON CONFLICT clause over one table.
 pub(super) struct Conflict {
     /// They judge a row before all other indexes do; empty: all unique ones arbitrate.
     arbiters: Vec<IndexId>,

@@ -468,6 +468,7 @@ impl TriggerEvent {
         self.change.is_none() && (self.relation.oid, self.operation) == key
     }
 
+    /// What the event keeps besides itself.
     pub fn heap_bytes(&self) -> usize {
         // Several triggers of one row share it: counted for each, which errs on the safe side.
         self.change.as_ref().map_or(0, |change| {

@@ -83,6 +83,7 @@ impl Program {
     }
 }
 
+/// An UPDATE at work.
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,

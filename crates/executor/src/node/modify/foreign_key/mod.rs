@@ -48,6 +48,7 @@ pub struct ForeignKeys {
 }
 
 impl ForeignKeys {
+    /// Both ends: the keys that the relation has, and those that refer to it or to a table above it.
     pub fn of(relation: &Relation) -> ForeignKeys {
         let own = relation
             .constraints
@@ -81,6 +82,7 @@ impl ForeignKeys {
         }
     }
 
+    /// Whether a row that goes, or changes its key, may be missed by somebody.
     pub fn is_referenced(&self) -> bool {
         !self.referenced_by.is_empty()
     }
@@ -94,6 +96,7 @@ impl ForeignKeys {
         own || self.is_referenced() && changes_key(relation, changed)
     }
 
+    /// After the write of a new row: its references are looked up, or noted for later.
     pub fn row_inserted(
         &self,
         relation: &Arc<Relation>,
@@ -107,6 +110,7 @@ impl ForeignKeys {
         Ok(())
     }
 
+    /// After an update: only keys whose values have changed are looked at.
     pub fn row_updated(
         &self,
         relation: &Arc<Relation>,
@@ -158,6 +162,7 @@ impl ForeignKeys {
         Ok(())
     }
 
+    /// After a delete: the keys that the row had are noted as gone.
     pub fn row_deleted(
         &self,
         relation: &Arc<Relation>,
