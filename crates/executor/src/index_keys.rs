@@ -24,6 +24,7 @@ use mote_catalog::catalog_store::index_texts::{
 /// Hands the catalog and the engine the executor's evaluation.
 pub struct Evaluator;
 
+/// The one evaluator: it has no state.
 pub static EVALUATION: Evaluator = Evaluator;
 
 impl ConstantFolder for Evaluator {

@@ -78,6 +78,7 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// What is kept, charged or not.
     pub fn bytes(&self) -> usize {
         self.used_bytes
     }

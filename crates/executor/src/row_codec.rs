@@ -129,10 +129,12 @@ impl RowCodec {
         }
     }
 
+    /// The codec of a column, by attribute position.
     pub fn column(&self, position: usize) -> &ColumnCodec {
         &self.columns[position]
     }
 
+    /// Columns of the relation, dropped ones included.
     pub fn width(&self) -> usize {
         self.columns.len()
     }

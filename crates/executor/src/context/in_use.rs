@@ -23,6 +23,7 @@ impl InUse {
         self.0.pop();
     }
 
+    /// Whether any running statement has the table or index open: then no command may alter or drop it.
     pub fn contains(&self, object: Oid) -> bool {
         self.0.iter().any(|opened| opened.contains(&object))
     }

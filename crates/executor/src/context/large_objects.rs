@@ -47,6 +47,7 @@ impl LargeObjectDescriptors {
         place.and_then(Option::as_mut).ok_or_else(|| invalid(number))
     }
 
+    /// Frees the number for the next one that is opened.
     pub fn close(&mut self, number: i32) -> SqlResult<()> {
         self.get(number)?;
         self.0[number as usize] = None;

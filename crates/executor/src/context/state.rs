@@ -95,6 +95,7 @@ pub trait DeferredWork: Any + Send {
     fn clear(&mut self);
 }
 
+/// What a session keeps for the executor, from its start to its end. One thread uses it at a time.
 pub struct SessionState {
     /// Number shown as pid: unique among live sessions, what CancelRequest names.
     pub pid: u32,
@@ -260,6 +261,7 @@ impl SessionState {
         Ok(self.settings.rollback_to(depth))
     }
 
+    /// Whether statement_timeout has run out. Asked when fuel runs out, since nobody interrupts a running statement.
     #[inline]
     pub fn statement_deadline_passed(&self) -> bool {
         self.statement_deadline_ns

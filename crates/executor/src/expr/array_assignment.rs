@@ -15,6 +15,7 @@ use crate::runtime::Runtime;
 /// Elements that an array may have: what PostgreSQL can allocate.
 const ELEMENTS_MAX: i64 = 0x07FF_FFFF;
 
+/// A container with one element or slice replaced, as an expression.
 pub struct SubscriptAssignment {
     pub container: Expression,
     pub subscripts: Box<[SubscriptTerm]>,

@@ -8,6 +8,7 @@ use super::Expression;
 use crate::runtime::Runtime;
 use crate::value::convert;
 
+/// A conversion that changes the value; relabellings compile to nothing.
 pub struct Cast {
     argument: Expression,
     from: ColumnType,

@@ -200,6 +200,7 @@ pub struct RowComparison {
 }
 
 impl RowComparison {
+    /// Pairs are evaluated only as far as they are needed.
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         let equality = matches!(self.operator, RowOperator::Equal | RowOperator::NotEqual);
         let mut unknown = false;

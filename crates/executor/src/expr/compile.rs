@@ -38,6 +38,7 @@ pub fn compile_list(list: &[Expr], work: &mut Meter) -> SqlResult<Box<[Expressio
     Ok(compiled.into())
 }
 
+/// Compiles what may be missing.
 pub fn compile_option(expr: &Option<Expr>) -> SqlResult<Option<Expression>> {
     expr.as_ref().map(compile).transpose()
 }

@@ -15,6 +15,7 @@ const FOLD_UNITS: usize = 64 << 10;
 /// Hands the planner the executor's evaluation.
 pub struct Folder;
 
+/// The one folder: it has no state.
 pub static FOLDER: Folder = Folder;
 
 impl ConstantFolder for Folder {

@@ -137,6 +137,7 @@ pub struct IntegerOperation {
     pub right: Expression,
 }
 
+/// Operators whose results need no more than a check of the range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IntegerOperator {
     Add,

@@ -24,6 +24,7 @@ pub struct SubPlan {
     pub bindings: Box<[(usize, Expression)]>,
 }
 
+/// What is asked of the rows.
 pub enum Kind {
     Exists,
     Scalar,

@@ -482,6 +482,7 @@ fn split(value: &Datum, separator: &Datum, null: Option<&str>) -> SqlResult<Datu
     })
 }
 
+/// The pieces of a text, for string_to_array and string_to_table; None: the text is NULL.
 pub(super) fn pieces(value: &Datum, separator: &Datum, null: Option<&str>) -> SqlResult<Option<Vec<Datum>>> {
     let Some(value) = value.as_str() else {
         return Ok(None);

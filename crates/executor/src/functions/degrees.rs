@@ -76,6 +76,7 @@ fn quotient_angle(x: f64) -> (f64, f64) {
     (x, sign)
 }
 
+/// sin by cos: infinite at 90 degrees.
 pub fn tan(x: f64) -> f64 {
     let (x, sign) = quotient_angle(x);
     // Divided by it, so that tan 45 is exactly 1.

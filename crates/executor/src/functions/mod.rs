@@ -78,6 +78,7 @@ pub enum Body {
 }
 
 impl Body {
+    /// Calls the body. Whoever calls has seen to strictness.
     #[inline]
     pub fn call(
         self,

@@ -7,6 +7,7 @@ use mote_types::{Array, ColumnType, Datum};
 
 use crate::value::equal;
 
+/// What an ordered-set aggregate asks of its sorted values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderedSet {
     /// percentile_disc: the first value whose place reaches the fraction.

@@ -38,6 +38,7 @@ impl Squares {
         }
     }
 
+    /// Adds a number. The first one with very many decimals moves the sums to a scale that keeps its square.
     pub fn add(&mut self, value: &Numeric) -> SqlResult<()> {
         if !self.shifted && value.scale().is_some_and(|scale| scale >= LONG_SCALE) {
             self.sum = self.sum.mul(&SHIFT.0)?;

@@ -163,6 +163,7 @@ pub fn delete(object: u32, context: &mut StatementContext<'_>) -> SqlResult<()> 
     super::pages::cut(&store, object, 0, context)
 }
 
+/// 42501, where owning the object is asked for.
 #[cold]
 pub fn not_owner(object: u32) -> SqlError {
     let message = format!("must be owner of large object {object}");

@@ -147,6 +147,7 @@ impl IndexedTable {
         Ok(IndexedTable { table, index })
     }
 
+    /// A version's columns, at the positions of the `*_column` modules.
     pub fn view<'v>(&'v self, version: &RowVersion<'v>) -> RowView<'v> {
         self.table.view(version.layout(), version.bytes())
     }

@@ -46,6 +46,7 @@ struct Entry {
     used: u64,
 }
 
+/// The plans of one database on one thread.
 pub(super) struct PlanCache {
     entries: HashMap<Key, Entry>,
     bytes: usize,

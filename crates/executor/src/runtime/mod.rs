@@ -124,6 +124,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
         self.statement.as_ref().expect(NO_STATEMENT).0.database
     }
 
+    /// The statement's transaction, for calls that cannot wait; those that can go through [`retry`](Self::retry).
     #[inline]
     pub fn transaction(&self) -> &'c Transaction {
         self.statement.as_ref().expect(NO_STATEMENT).0.transaction

@@ -16,6 +16,7 @@ pub struct Recheck {
     pub rows: Vec<RecheckRow>,
 }
 
+/// One scan's row in a recheck.
 #[derive(Clone, Copy)]
 pub struct RecheckRow {
     pub scan: ScanId,
