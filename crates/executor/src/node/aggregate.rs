@@ -191,7 +191,7 @@ impl State {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
         let row = self.input.row();
-        // FILTER first: the arguments of a row that it leaves out are not evaluated, and may fail.
+        // FILTER first: the arguments of a row that it leaves out are not evaluated, and cannot fail.
         if let Some(filter) = &call.filter
             && !filter.holds(row, runtime)?
         {
@@ -297,8 +297,8 @@ fn drop_repeated(rows: &mut Bulk<Collected>) -> SqlResult<()> {
 fn compare_arguments(left: &[Datum], right: &[Datum]) -> std::cmp::Ordering {
     for (a, b) in left.iter().zip(right) {
         let ordering = match (a.is_null(), b.is_null()) {
-            // Nulls last, the default of ascending order.
             (false, false) => order(a, b),
+            // Nulls last, the default of ascending order.
             (a, b) => a.cmp(&b),
         };
         if ordering.is_ne() {

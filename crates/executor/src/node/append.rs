@@ -208,7 +208,7 @@ impl Inputs {
         input.map_or(&[], |input| input.row())
     }
 
-    // Only those that were read: a nested loop resets the whole for every outer row.
+    /// Only those that were read: a nested loop resets the whole for every outer row.
     pub fn reset(&mut self) {
         for input in self.live.drain(..) {
             if let Some(operator) = &mut self.operators[input] {

@@ -175,8 +175,8 @@ impl Operator for State {
         &self.row
     }
 
-    // The rows stay: they are the WITH query's, and other scans read them. They go when the execution is reset or the
-    // arguments change.
+    /// The rows stay: they are the WITH query's, and other scans read them. They go when the execution is reset or the
+    /// arguments change.
     fn reset(&mut self) {
         self.begun = false;
         self.position = 0;

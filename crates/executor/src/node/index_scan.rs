@@ -504,7 +504,7 @@ impl Operator for State {
         &self.row
     }
 
-    // The cursor and the handles stay: the next start sets the one anew and needs the others.
+    /// The cursor and the handles stay: the next start sets the one anew and needs the others.
     fn reset(&mut self) {
         self.position = Position::NotStarted;
         self.elements.clear();

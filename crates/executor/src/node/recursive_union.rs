@@ -106,7 +106,7 @@ impl Operator for State {
             if self.produced.is_empty() {
                 return Ok(false);
             }
-            // The rows stay, as the next round's input, and are let go of when that round ends.
+            // The next round still reads these rows; they are not charged any more.
             self.memory.clear();
             // The round's rows take the place of those of the round before, which nobody reads any more.
             runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);

@@ -15,7 +15,7 @@ use super::scan::{ScanColumns, open, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::runtime::Runtime;
 
-/// A compiled scan of one table, in whatever order the rows have.
+/// A compiled scan of one table.
 pub struct Program {
     scan: ScanId,
     member: MemberNumber,

@@ -423,7 +423,8 @@ fn frame_of(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<FrameRows> {
     let frame = &call.frame;
-    // Offsets are evaluated for every row: they may not refer to columns, but may be volatile.
+    // Offsets are evaluated for every row. They cannot refer to columns; PostgreSQL evaluates them once per run, which
+    // only volatile ones can tell apart.
     let start = edge(
         &frame.start,
         frame.mode,

@@ -188,8 +188,8 @@ impl AfterEvents {
     /// Of the AFTER STATEMENT triggers of several statements on one relation only the last ones fire.
     pub fn cancel_statement_events(&mut self, key: (Oid, TriggerOperation)) {
         let number = self.table_number(key);
-        // What is queued with the same key came from an earlier part of the statement; it fires with the later rows in
-        // view.
+        // What is queued under this key came from an earlier part of the statement. The part that ends last queues the
+        // triggers once, behind all rows.
         if std::mem::replace(&mut self.changes[number].ended, true) {
             let before = self.queue.len();
             self.queue
@@ -520,8 +520,8 @@ impl DeferredWork for DeferredEvents {
         self.count_bytes();
     }
 
-    // What happened at the released depths belongs to the depth around from here on. Of several marks of one depth the
-    // oldest stays: it has the state that a rollback of that depth goes back to.
+    /// What happened at the released depths belongs to the depth around from here on. Of several marks of one depth the
+    /// oldest stays: it has the state that a rollback of that depth goes back to.
     fn release_to(&mut self, depth: u32) {
         let mut last = 0;
         self.marks.retain_mut(|mark| {

@@ -46,7 +46,7 @@ impl DeferrableKeys {
         if self.0.is_empty() {
             return Ok(());
         }
-        // Taken, not looked at: what stays would be laid at the next write's door.
+        // Taken, not looked at: what stays would count against the next write.
         for (index, row) in runtime.transaction().take_unchecked_keys() {
             let known = self.0.iter().find(|(candidate, _)| *candidate == index);
             let Some(&(index, deferral)) = known else {
@@ -75,7 +75,7 @@ impl KeyTaken {
         self.relation.oid
     }
 
-    /// Whether the row's newest version shares its key with another live row by now; that is 23505.
+    /// Looks again at the row's newest version: 23505 if another live row has its key.
     pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let table = runtime.table(self.relation.table)?;
         let index = find_index(&table, self.index)?;

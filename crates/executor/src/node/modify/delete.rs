@@ -125,8 +125,7 @@ impl State {
         loop {
             match self.write(version, written, table, runtime)? {
                 Written::Done => return Ok(true),
-                // Deleted by a first match of the same join, kept by a trigger, or gone by somebody else's hand: no row
-                // of ours.
+                // Deleted for an earlier row of the join, kept by a trigger, or deleted by another transaction.
                 Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
                 Written::Changed(newest) => {
                     let locked = |scan| scan == program.scan;

@@ -43,13 +43,13 @@ pub struct Program {
     values: Box<[Expression]>,
     /// Of partitions: how rows move among them.
     moving: Option<Moving>,
-    // They fire for the named relation alone, never for its partitions or children.
+    /// They fire for the named relation alone, never for its partitions or children.
     statement_triggers: StatementTriggers,
     pub counted: bool,
 }
 
 /// The marks with the written relation's own among them.
-// EvalPlanQual must find the target row in the list, too: it is the one whose newest version counts.
+/// EvalPlanQual must find the target row in the list, too: it is the one whose newest version counts.
 pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<RowMark> {
     let mut marks = marks.to_vec();
     if marks.iter().all(|other| other.scan != scan) {

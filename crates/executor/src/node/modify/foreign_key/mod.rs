@@ -82,7 +82,7 @@ impl ForeignKeys {
         }
     }
 
-    /// Whether a row that goes, or changes its key, may be missed by somebody.
+    /// Whether deletes and changes of keys concern any other table.
     pub fn is_referenced(&self) -> bool {
         !self.referenced_by.is_empty()
     }
