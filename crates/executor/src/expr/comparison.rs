@@ -168,7 +168,7 @@ impl InList {
                 Expression::Constant(value) => equal(value, &argument),
                 _ => false,
             });
-            // A null among the members might have been the argument.
+            // A null among the members leaves it open whether the argument is one of them.
             let unknown = found.is_none() && self.has_null;
             return Ok((!unknown).then_some(found.is_some() != self.negated));
         }

@@ -351,7 +351,7 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
             functions,
             negated,
         } => quantified(left, functions, false, *negated)?,
-        // NOT IN arrives as a negated ANY.
+        // NOT IN does not come here: it is a negated ANY.
         SubPlanKind::All { left, functions } => quantified(left, functions, true, false)?,
     };
     let bindings = call

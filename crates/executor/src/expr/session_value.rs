@@ -31,7 +31,7 @@ pub(super) fn evaluate(
     let local_us = zone.to_local_us(session.transaction_start_us);
     let precise = |us: i64| datetime::round_to_precision(us, ty.typmod);
     Ok(match value {
-        // Euclidean: days before 1970 or 2000 round down, too.
+        // Euclidean, so that moments before 2000 fall into their own day.
         SessionValue::CurrentDate => Datum::Date(local_us.div_euclid(datetime::DAY_US) as i32),
         SessionValue::LocalTime => Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US))),
         SessionValue::CurrentTime => {

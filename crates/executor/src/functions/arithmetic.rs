@@ -112,7 +112,7 @@ pub fn float_underflow() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow")
 }
 
-// Euclid's. Unsigned, so that the smallest int8 has an absolute value.
+/// Euclid's. Unsigned, so that the smallest int8 has an absolute value.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

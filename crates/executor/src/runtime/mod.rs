@@ -112,8 +112,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
         self.context().retry(call)
     }
 
-    /// # Panics
-    /// In a detached runtime, as all below that ask the statement.
+    /// What the session keeps for the executor. Panics in a detached runtime, as do all below that ask the statement.
     #[inline]
     pub fn session(&self) -> &SessionState {
         self.statement.as_ref().expect(NO_STATEMENT).0.session

@@ -81,7 +81,7 @@ impl CteState {
         }
     }
 
-    // The arguments stay: a scan compares its own with them, and finds the rows gone either way.
+    /// The arguments stay: a scan compares its own with them, and finds the rows gone either way.
     pub fn reset(&mut self) {
         if let Some(tree) = &mut self.tree {
             tree.reset();
