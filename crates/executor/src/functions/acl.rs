@@ -62,6 +62,7 @@ pub fn explode(runtime: &mut Runtime<'_, '_>, list: &Datum) -> SqlResult<Box<dyn
         let (grantor, _) = role(&facts, grantor)?;
         let mut letters = letters.chars().peekable();
         while let Some(letter) = letters.next() {
+            // A star behind a letter is the grant option for that privilege.
             let grantable = letters.next_if_eq(&'*').is_some();
             let name = PRIVILEGE_NAMES.iter().find(|(known, _)| *known == letter);
             let Some((_, name)) = name else { continue };

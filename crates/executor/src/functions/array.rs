@@ -364,6 +364,7 @@ impl<'a> ElementSet<'a> {
     }
 }
 
+/// `@>`: whether every element of one array is among those of the other. A null is contained in nothing.
 fn contains(container: &Datum, contained: &Datum) -> SqlResult<bool> {
     let set = ElementSet::new(&array_of(container).elements)?;
     let missing = find_element(&array_of(contained).elements, |element| !set.contains(element))?;
@@ -378,6 +379,7 @@ fn same(left: &Datum, right: &Datum) -> bool {
     }
 }
 
+/// array_remove: every element that is the same, nulls included. The lower bound stays.
 fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
     let Datum::Array(array) = array else {
         return Ok(Datum::Null);
@@ -410,6 +412,7 @@ fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(result)))
 }
 
+/// array_replace: every element that is the same, in arrays of any dimensions.
 fn replace(array: &Datum, from: &Datum, to: &Datum) -> SqlResult<Datum> {
     let Datum::Array(array) = array else {
         return Ok(Datum::Null);
@@ -431,6 +434,7 @@ fn replace(array: &Datum, from: &Datum, to: &Datum) -> SqlResult<Datum> {
     })))
 }
 
+/// 0A000 for more dimensions, as in PostgreSQL.
 fn one_dimensional(array: &Array) -> SqlResult<()> {
     if array.dims.len() > 1 {
         return Err(SqlError::unsupported(
@@ -440,6 +444,7 @@ fn one_dimensional(array: &Array) -> SqlResult<()> {
     Ok(())
 }
 
+/// array_position: the subscript of the first element that is the same, from `start` on.
 fn position(array: &Datum, wanted: &Datum, start: Option<i32>) -> SqlResult<Datum> {
     let Datum::Array(array) = array else {
         return Ok(Datum::Null);
@@ -457,6 +462,7 @@ fn position(array: &Datum, wanted: &Datum, start: Option<i32>) -> SqlResult<Datu
     }))
 }
 
+/// array_positions: all subscripts; an empty array where there are none.
 fn positions(array: &Datum, wanted: &Datum) -> SqlResult<Datum> {
     let Datum::Array(array) = array else {
         return Ok(Datum::Null);
@@ -494,12 +500,14 @@ pub(super) fn pieces(value: &Datum, separator: &Datum, null: Option<&str>) -> Sq
     };
     match separator.as_str() {
         _ if value.is_empty() => {}
+        // A null separator: each character is a piece.
         None => {
             let mut buffer = [0; 4];
             for c in value.chars() {
                 pieces.add(c.encode_utf8(&mut buffer))?;
             }
         }
+        // An empty separator cuts nothing.
         Some("") => pieces.add(value)?,
         Some(separator) => {
             let finder = work::Finder::new(separator.as_bytes());

@@ -66,6 +66,7 @@ fn start(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResu
         )
         .hint("Call mote_backup_stop() first."));
     }
+    // From here on neither log nor images of this manifest are removed, until the hold is released.
     let hold = Arc::new(database.engine().hold_for_backup());
     let manifest = hold.manifest().encode();
     held.insert(pid, hold);
@@ -137,6 +138,7 @@ fn make_stable(runtime: &mut Runtime<'_, '_>, lsn: Lsn) -> SqlResult<()> {
 fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
     super::system::refuse_in_recovery(runtime.database())?;
+    // Taken first: what is appended later is not part of the answer.
     let tail = runtime.database().engine().horizons().tail;
     make_stable(runtime, tail)?;
     runtime.database().engine().request_archiving();

@@ -186,6 +186,7 @@ fn routine_shown(runtime: &Runtime<'_, '_>, a: &[Datum], what: Shown) -> Option<
     shown_routine(&facts(runtime), Oid(oid_value(&a[0])), what).map(Datum::from)
 }
 
+/// The argument list of a built-in function, as \df shows it.
 fn builtin_arguments(a: &[Datum]) -> Datum {
     let function = names::function(Oid(oid_value(&a[0])));
     function.map_or(Datum::Null, |function| Datum::from(function.argument_list()))
@@ -212,6 +213,7 @@ fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> 
     })
 }
 
+/// The catalog as the session sees it, with what the engine knows of it.
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
     Facts::new(runtime.session().reader(), runtime.database().engine())
 }
@@ -269,6 +271,7 @@ fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum
     })
 }
 
+/// pg_get_triggerdef: NULL where there is no such trigger.
 fn trigger(runtime: &Runtime<'_, '_>, trigger: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
     let Some(known) = facts.relation_with_part(Oid(trigger)) else {
@@ -301,6 +304,7 @@ fn index(runtime: &Runtime<'_, '_>, index: u32, column: i32, pretty: bool) -> Da
     Datum::from(shown.unwrap_or_default())
 }
 
+/// pg_get_viewdef: NULL for what is no view.
 fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
     let relation = runtime.session().catalog.relation(relation);
     relation

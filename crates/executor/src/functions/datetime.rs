@@ -144,6 +144,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// Intervals are boxed: they are longer than other datums.
 fn interval_datum(value: Interval) -> Datum {
     Datum::Interval(Box::new(value))
 }
@@ -229,6 +230,7 @@ fn interval_zone(offset: &Interval) -> SqlResult<TimeZone> {
     Ok(TimeZone::fixed((offset.us / datetime::SECOND_US) as i32))
 }
 
+/// The interval between two readings in years, months and days, symbolically.
 fn age(later: i64, earlier: i64) -> SqlResult<Datum> {
     fields::age(later, earlier).map(interval_datum)
 }
@@ -360,6 +362,7 @@ fn make_interval(a: &[Datum]) -> SqlResult<Datum> {
     let whole = |position: usize| a.get(position).map_or(0, |value| int4(value) as i64);
     let seconds = a.get(6).map_or(0.0, float8);
     let refuse = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range");
+    // NaN and infinite seconds are out of range, too.
     if !seconds.is_finite() {
         return Err(refuse());
     }

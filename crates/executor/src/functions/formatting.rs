@@ -26,6 +26,7 @@ pub fn body(name: &str) -> Option<Body> {
             Datum::Float4(value) => number_to_char(Number::Float4(*value), text(&a[1])),
             value => number_to_char(Number::Float8(float8(value)), text(&a[1])),
         }),
+        // An empty template answers NULL, as in PostgreSQL.
         "numeric_to_number" => Body::Pure(|a| match text(&a[1]) {
             "" => Ok(Datum::Null),
             template => to_number(text(&a[0]), template).map(Datum::Numeric),
@@ -64,6 +65,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// to_char of a number, of whatever type.
 fn number_to_char(value: Number<'_>, template: &str) -> SqlResult<Datum> {
     to_char_numeric::to_char(value, template).map(Datum::from)
 }
@@ -117,6 +119,7 @@ fn parse_identifier(value: &str, strict: bool) -> SqlResult<Vec<String>> {
         rest = rest.trim_start();
         match rest.strip_prefix('.') {
             Some(more) => rest = more.trim_start(),
+            // Not strict: what follows the name is ignored.
             None if rest.is_empty() || !strict => return Ok(parts),
             None => return Err(invalid()),
         }

@@ -34,6 +34,7 @@ pub fn body(name: &str) -> Option<Body> {
                 oid: site.result.oid,
                 typmod: int4(&a[1]),
             };
+            // Called by name the conversion is implicit unless the third argument says otherwise.
             let explicit = a.get(2).is_some_and(boolean);
             check_precision(&a[0], ty.typmod)?;
             coerce_typmod(a[0].clone(), ty, explicit)

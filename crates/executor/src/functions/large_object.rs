@@ -88,6 +88,7 @@ fn create(runtime: &mut Runtime<'_, '_>, command: &str, wanted: u32) -> SqlResul
     with_latest(runtime, |context| object::create(wanted, context)).map(Datum::Oid)
 }
 
+/// lo_unlink, for the object's owner.
 fn unlink(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_writable(runtime, "lo_unlink()")?;
     let object = oid(&a[0]);
@@ -153,6 +154,7 @@ fn as_seen<T>(
     }
 }
 
+/// loread: at most so many bytes from the descriptor's position, which moves on. A negative length reads nothing.
 fn read(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let (number, length) = (int4(&a[0]), int4(&a[1]).max(0) as u64);
     let descriptor = runtime.context().session.large_objects.get(number)?;
@@ -178,6 +180,7 @@ fn written(runtime: &mut Runtime<'_, '_>, number: i32, command: &str) -> SqlResu
     Ok(written)
 }
 
+/// lowrite: at the descriptor's position, which moves on.
 fn write(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let (number, bytes) = (int4(&a[0]), bytea(&a[1]));
     let (object, at) = written(runtime, number, "lowrite()")?;
@@ -209,6 +212,7 @@ fn seek(runtime: &mut Runtime<'_, '_>, number: i32, offset: i64, whence: i32) ->
     Ok(target as i64)
 }
 
+/// A position that an object can have: neither negative nor beyond the longest one.
 fn position_within(target: i64, what: &str) -> SqlResult<u64> {
     u64::try_from(target)
         .ok()
@@ -232,6 +236,7 @@ fn narrow(position: i64, function: &str, number: i32) -> SqlResult<Datum> {
     })
 }
 
+/// lo_truncate. The descriptor's position stays, also beyond the new end.
 fn truncate(runtime: &mut Runtime<'_, '_>, number: i32, length: i64) -> SqlResult<Datum> {
     let (object, _) = written(runtime, number, "lo_truncate()")?;
     let length = position_within(length, "truncation")?;
@@ -241,6 +246,7 @@ fn truncate(runtime: &mut Runtime<'_, '_>, number: i32, length: i64) -> SqlResul
     Ok(Datum::Int4(0))
 }
 
+/// lo_from_bytea: a new object with this content.
 fn from_bytea(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_writable(runtime, "lo_from_bytea()")?;
     with_latest(runtime, |context| {

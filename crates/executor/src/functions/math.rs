@@ -106,6 +106,7 @@ pub fn body(name: &str) -> Option<Body> {
                 let message = "thresholds array must not contain NULLs";
                 return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
             }
+            // The thresholds are taken to be sorted, as PostgreSQL takes them.
             let bucket = thresholds.partition_point(|threshold| order(threshold, &a[0]).is_le());
             Ok(Datum::Int4(bucket as i32))
         }),
@@ -116,6 +117,7 @@ pub fn body(name: &str) -> Option<Body> {
 /// Above this the result would have more digits than a numeric can hold.
 const FACTORIAL_MAX: i64 = 32_177;
 
+/// n!, refused beforehand where it would be too long.
 fn factorial(n: i64) -> SqlResult<Datum> {
     let out_of_range = |message| Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
     if n < 0 {
@@ -158,6 +160,7 @@ fn input_out_of_range() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range")
 }
 
+/// NaN stays NaN; a negative number has an SQLSTATE of its own.
 fn square_root(x: f64) -> SqlResult<Datum> {
     if x < 0.0 {
         return Err(SqlError::new(
@@ -188,6 +191,7 @@ fn power(x: f64, y: f64) -> SqlResult<Datum> {
     Ok(Datum::Float8(result))
 }
 
+/// e to a power. A result that leaves the range is an error, infinite inputs are none.
 fn exponential(x: f64) -> SqlResult<Datum> {
     let result = x.exp();
     if result.is_infinite() && x.is_finite() {

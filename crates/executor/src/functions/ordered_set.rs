@@ -14,6 +14,7 @@ pub enum OrderedSet {
     Discrete,
     /// percentile_cont: between two values, if need be.
     Continuous,
+    /// The most frequent value.
     Mode,
 }
 
@@ -23,6 +24,7 @@ impl OrderedSet {
         if self == OrderedSet::Mode {
             return Ok(mode(values));
         }
+        // NULL also where several fractions are asked for.
         if values.is_empty() {
             return Ok(Datum::Null);
         }
@@ -43,6 +45,7 @@ impl OrderedSet {
         }
     }
 
+    /// One percentile of the sorted values; 22003 for a fraction outside of 0..=1, NaN included.
     fn percentile(self, fraction: f64, values: &[Datum]) -> SqlResult<Datum> {
         if !(0.0..=1.0).contains(&fraction) {
             let message = format!("percentile value {fraction} is not between 0 and 1");
@@ -50,6 +53,7 @@ impl OrderedSet {
         }
         let count = values.len() as f64;
         if self == OrderedSet::Discrete {
+            // Fraction 0 asks for the first value.
             let place = (fraction * count).ceil().max(1.0) as usize;
             return Ok(values[place - 1].clone());
         }
@@ -77,6 +81,7 @@ fn between(low: &Datum, high: &Datum, part: f64) -> SqlResult<Datum> {
 /// The value that comes most often; the first of several.
 fn mode(values: &[Datum]) -> Datum {
     let mut best: (usize, &Datum) = (0, &Datum::Null);
+    // The values are sorted: equal ones stand together.
     for run in values.chunk_by(equal) {
         if run.len() > best.0 {
             best = (run.len(), &run[0]);

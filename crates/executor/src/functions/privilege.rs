@@ -24,6 +24,7 @@ pub fn body(name: &str) -> Option<Body> {
 
 /// The answer, NULL where an OID names nothing; a name that names nothing is an error.
 fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    // One argument more than the others: the column. What is given beyond that is the user, in front.
     let of_column = site.name == "has_column_privilege";
     let without_user = if of_column { 3 } else { 2 };
     let (role, rest) = if arguments.len() > without_user {
@@ -39,6 +40,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
                 return Ok(Datum::Null);
             };
             let catalog = &runtime.session().catalog;
+            // Any of the privileges in the list is enough, in all of these functions.
             let mut held = is_superuser(runtime, role);
             for word in wanted.split(',') {
                 held |= match &*word.trim().to_ascii_uppercase() {
@@ -129,6 +131,7 @@ fn is_superuser(runtime: &Runtime<'_, '_>, role: Oid) -> bool {
         .is_some_and(|entry| entry.object.superuser)
 }
 
+/// A role by its name, which must be there, or by its OID, which is taken as it is.
 fn role_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     match value {
         Datum::Oid(role) => Ok(Some(Oid(*role))),
@@ -145,6 +148,7 @@ fn role_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid
     }
 }
 
+/// A relation: NULL for an OID that is none, an error for a name that is none.
 fn relation_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Arc<Relation>>> {
     match value {
         Datum::Oid(relation) => Ok(runtime.session().catalog.relation(Oid(*relation))),
@@ -183,6 +187,7 @@ fn function_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
     }
 }
 
+/// A database, by the same rule.
 fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
     match value {
@@ -221,6 +226,7 @@ fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<O
     }
 }
 
+/// Whether the column is there: by its name, which must be, or by its number, counted from 1.
 fn has_column(relation: &Relation, column: &Datum) -> SqlResult<bool> {
     match column {
         Datum::Text(name) => {
@@ -266,6 +272,7 @@ fn unrecognized(word: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
+/// has_sequence_privilege is for sequences alone.
 fn require_sequence(relation: &Relation) -> SqlResult<()> {
     match relation.kind {
         RelationKind::Sequence => Ok(()),

@@ -29,6 +29,7 @@ pub fn body(name: &str) -> Option<Body> {
             let database = runtime.database();
             Ok(on_follower(database, database.engine().horizons().stable))
         }),
+        // When the last replayed commit was made, by the primary's clock.
         "pg_last_xact_replay_timestamp" => Body::Runtime(|runtime, _, _| {
             let replayed_us = runtime.database().engine().log().last_replayed_commit_us();
             Ok(replayed_us.map_or(Datum::Null, |us| Datum::TimestampTz(us - POSTGRES_EPOCH_UNIX_US)))
@@ -78,6 +79,7 @@ fn following(database: &Database) -> SqlResult<&Database> {
 /// The node becomes a primary. Its sessions end with that, the caller's too, so there is nothing to wait for.
 fn promote(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
+    // A primary has nothing to promote: the error says so.
     let database = following(runtime.database())?;
     // Left out: a minute, which is nobody's error.
     if arguments.get(1).is_some_and(|seconds| int4(seconds) <= 0) {

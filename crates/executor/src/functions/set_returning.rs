@@ -235,6 +235,7 @@ fn list(values: Vec<Datum>) -> Box<dyn RowSource> {
     Box::new(List(values.into_iter()))
 }
 
+/// The same for texts.
 fn texts(values: Vec<String>) -> Box<dyn RowSource> {
     list(values.into_iter().map(Datum::from).collect())
 }
@@ -244,6 +245,7 @@ pub fn single(value: Datum) -> Box<dyn RowSource> {
     list(vec![value])
 }
 
+/// generate_series would never end.
 fn zero_step() -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, "step size cannot equal zero")
 }
@@ -414,6 +416,7 @@ fn subscripts(a: &[Datum], reverse: bool) -> SqlResult<Box<dyn RowSource>> {
     }
 }
 
+/// The elements of an array; an error for anything else, in words that say what it is.
 fn elements(json: &Json) -> SqlResult<&[Json]> {
     match json {
         Json::Array(elements) => Ok(elements),
@@ -440,6 +443,7 @@ fn not_an_object(function: &str, is_array: bool) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
+/// The members of an object, in the order in which jsonb keeps them.
 fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::CompactString, Json)]> {
     match json {
         Json::Object(members) => Ok(members),

@@ -58,6 +58,7 @@ pub fn made(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlResult<Vec
             )
         }
     };
+    // None: the slot holds no log yet.
     let position = ask(runtime, request)?;
     let position = position.map_or(Datum::Null, |Lsn(position)| Datum::Unsigned8(position));
     Ok(vec![vec![Datum::from(made), position]])
@@ -75,6 +76,7 @@ fn ask(runtime: &mut Runtime<'_, '_>, request: SlotRequest) -> SlotAnswer {
     loop {
         match answer.try_recv() {
             Ok(answer) => return answer,
+            // The serving thread is gone, as when the server stops.
             Err(TryRecvError::Disconnected) => {
                 return Err(SqlError::internal("slots are not served any more"));
             }

@@ -392,6 +392,7 @@ fn set_characteristic(context: &mut StatementContext<'_>, name: &str, value: &st
     Ok(true)
 }
 
+/// num_nulls and num_nonnulls. A VARIADIC array has been spread by then.
 fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
     debug_assert_eq!(site.arguments.len(), arguments.len());
     Datum::Int4(arguments.iter().filter(|value| value.is_null() == nulls).count() as i32)

@@ -5,13 +5,16 @@
 pub enum WindowBody {
     RowNumber,
     Rank,
+    /// The three ranks go by peers, as do percent_rank and cume_dist.
     DenseRank,
     PercentRank,
     CumeDist,
+    /// The bucket of nearly equal size that the row falls into.
     Ntile,
     /// The row this many before (`lag`) or after (`lead`) the current one in the partition.
     Lag,
     Lead,
+    /// A row of the frame, not of the whole partition.
     FirstValue,
     LastValue,
     NthValue,

@@ -120,6 +120,7 @@ fn write_json(
                 return write_quoted(&shown, out);
             }
         }
+        // Of character(n) the blanks are written, which the general output does.
         Datum::Text(value) if ty.oid != oid::BPCHAR => return write_quoted(value, out),
         other => return write_quoted(&output_to_string(other, ty, format), out),
     }
