@@ -5,7 +5,7 @@
 pub enum WindowBody {
     RowNumber,
     Rank,
-    /// The three ranks go by peers, as do percent_rank and cume_dist.
+    /// Goes by peers, as do dense_rank, percent_rank and cume_dist.
     DenseRank,
     PercentRank,
     CumeDist,
