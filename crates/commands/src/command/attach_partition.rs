@@ -58,6 +58,7 @@ fn parent_for(
     Ok(parent)
 }
 
+/// ATTACH PARTITION: PostgreSQL's ATExecAttachPartition.
 pub(super) fn attach(
     parent: &RelationName,
     name: &RelationName,
@@ -68,6 +69,7 @@ pub(super) fn attach(
     let parent = parent_for(parent, "ATTACH PARTITION", mode, context)?;
     in_use::refuse_table("ALTER TABLE", &parent.stored, context)?;
     let scheme = partition::scheme_of(&parent)?;
+    // Before the new partition, as PostgreSQL does: both orders must not mix.
     let default = partition::lock_default(&scheme, context)?;
     let attached = schema::lock_relation(name, TableLockMode::AccessExclusive, context)?
         .ok_or_else(|| schema::undefined_table(name))?;
@@ -76,7 +78,9 @@ pub(super) fn attach(
     check_attachable(&table, &parent.stored, context)?;
     in_use::refuse_table("ALTER TABLE", &table, context)?;
     trigger_clones::check_attachable(&table)?;
+    // The bound is looked at under the lock on the parent, which keeps other partitions from coming.
     let bound = partition::new_bound(written, &table.name, &parent, context)?;
+    // Columns and checks of the parent must be there already, and become inherited ones.
     inherit::adopt(&parent.stored, &mut table)?;
     table.parents = vec![parent.stored.oid];
     table.partition = Some(StoredPartition {
@@ -84,9 +88,11 @@ pub(super) fn attach(
         detach_pending: false,
     });
     let (above, below) = (Oid(parent.stored.oid), Oid(table.oid));
+    // The checks below read the partition's place from the catalog.
     write::put(StoredObject::Relation(table), context)?;
     create_partition::inherit_keys(above, below, context)?;
     let attached = context.session.catalog.entry(below).ok_or_else(lost)?;
+    // Rows that are there must fit the bound.
     partition::check_rows(&attached, context)?;
     if let Some(default) = default {
         partition::check_default(&default, &bound, &parent, partition::Named::Leaf, context)?;
@@ -160,6 +166,7 @@ pub(super) fn detach(
 ) -> SqlResult<()> {
     let exclusive = TableLockMode::AccessExclusive;
     let parent = parent_for(parent, "DETACH PARTITION", exclusive, context)?;
+    // What the default partition takes widens by the bound that goes.
     partition::lock_default(&*partition::scheme_of(&parent)?, context)?;
     let detached = partition_of(name, &parent, exclusive, context)?;
     check_not_referenced(&detached, &parent, context)?;
@@ -197,6 +204,7 @@ fn check_not_referenced(
         .catalog
         .current()
         .descendants_of(Oid(parent.stored.oid));
+    // PostgreSQL numbers the copies of a key's constraint; the number shows in the error.
     let number = below
         .iter()
         .position(|oid| oid.0 == detached.stored.oid)
@@ -208,6 +216,7 @@ fn check_not_referenced(
         };
         let entry = schema::lock_entry(&entry, TableLockMode::Share, context)?.ok_or_else(lost)?;
         let found = entry.stored.constraints.iter().find(|c| c.oid == constraint.0);
+        // Keys of the referencing table's partitions are copies of its own.
         if let Some(constraint) = found.filter(|constraint| constraint.parent.is_none()) {
             row_checks::check_partition_not_referenced(
                 &detached.stored,
@@ -226,6 +235,7 @@ fn release(detached: &RelationEntry, context: &mut StatementContext<'_>) -> SqlR
     let mut table = detached.stored.clone();
     table.parents.clear();
     table.partition = None;
+    // What came from the parent is the table's own from here on.
     let own = |inheritance: &mut StoredInheritance| {
         inheritance.parents = inheritance.parents.saturating_sub(1);
         inheritance.local |= inheritance.parents == 0;
@@ -285,6 +295,7 @@ pub fn begin_detach(
     }
     check_not_referenced(&detached, &parent, context)?;
     let mut table = detached.stored.clone();
+    // As PostgreSQL's DetachAddConstraintIfNeeded: the table keeps the bound as a CHECK.
     add_partition_check(&detached, &mut table, context)?;
     if let Some(partition) = &mut table.partition {
         partition.detach_pending = true;

@@ -22,6 +22,7 @@ impl Command for Comment {
     }
 }
 
+/// COMMENT ON. A comment belongs to its object's description, and goes with it.
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.
     let text = comment
@@ -66,6 +67,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
     Ok(CommandTag::Word("COMMENT"))
 }
 
+/// A relation that the user owns. Readers and writers go on: only its description changes.
 fn relation_to_change(
     name: &mote_grammar::ast::RelationName,
     context: &mut StatementContext<'_>,
@@ -76,6 +78,7 @@ fn relation_to_change(
     Ok(entry.stored.clone())
 }
 
+/// On a relation, whose kind must be the one that is written.
 fn on_relation(
     name: &QualifiedName,
     kind: StoredKind,
@@ -93,6 +96,7 @@ fn on_relation(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// On `[schema.]relation.column`.
 fn on_column(
     name: &QualifiedName,
     text: Option<String>,
@@ -117,6 +121,7 @@ fn on_column(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// On a constraint of a table.
 fn on_constraint(
     name: &QualifiedName,
     text: Option<String>,
@@ -141,6 +146,7 @@ fn on_constraint(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// On a trigger of a table.
 fn on_trigger(
     name: &QualifiedName,
     text: Option<String>,
@@ -158,6 +164,7 @@ fn on_trigger(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// On an index; its table's owner may.
 fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let undefined = || {
         SqlError::new(
@@ -180,6 +187,7 @@ fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementC
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// On a schema of this database.
 fn on_schema(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut stored = schema::schema_to_change(name, context)?;
     stored.comment = text;
@@ -191,6 +199,7 @@ fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>)
     let entry = catalog
         .role_by_name(name)
         .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))?;
+    // Everybody may comment on himself.
     if Oid(entry.object.oid) != context.session.identity().user_oid {
         role::require_role_admin("must have CREATEROLE privilege", context)?;
     }

@@ -49,6 +49,7 @@ impl Command for ast::Copy {
     }
 }
 
+/// COPY in either direction. The tag tells the rows that were written or sent.
 pub(super) fn run(
     copy: &ast::Copy,
     text: &Arc<str>,
@@ -77,9 +78,11 @@ fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>>
         .columns
         .iter()
         .enumerate()
+        // Dropped columns are no columns of the file.
         .filter(|(_, column)| !column.dropped);
     if listed.is_empty() {
         return Ok(live
+            // Generated columns are computed by whoever reads the file.
             .filter(|(_, column)| column.generated.is_none())
             .map(|(position, _)| position)
             .collect());
@@ -121,6 +124,7 @@ fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult
     } else {
         (PG_WRITE_SERVER_FILES, "pg_write_server_files", "to")
     };
+    // Superusers are members of every role.
     if privileges::is_member(&context.session.catalog, oid) {
         return Ok(());
     }
@@ -131,6 +135,7 @@ fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult
     .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."))
 }
 
+/// The operating system's reason in PostgreSQL's words, where it has an SQLSTATE of its own.
 #[cold]
 fn file_error(error: &std::io::Error, message: String) -> SqlError {
     let (code, reason) = match error.kind() {

@@ -123,6 +123,7 @@ pub(super) fn create(
 const DEFAULT_TEMPLATE: &str = "template1";
 const EMPTY_TEMPLATE: &str = "template0";
 
+/// TEMPLATE, or the default of CREATE DATABASE.
 fn template_name(option: &DefinitionOption) -> SqlResult<String> {
     match &option.value {
         None => Ok(DEFAULT_TEMPLATE.to_owned()),
@@ -150,6 +151,7 @@ fn schemas_of_template(
         return Err(SqlError::new(state::INVALID_CATALOG_NAME, message));
     }
     let template = named(name, context)?;
+    // As in PostgreSQL: a template is for everybody, any other database for its owner.
     if !template.is_template && !privileges::is_member(&context.session.catalog, Oid(template.owner)) {
         let message = format!("permission denied to copy database \"{name}\"");
         return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
@@ -158,6 +160,7 @@ fn schemas_of_template(
     let inside = catalog.schemas.values().map(|entry| &entry.object);
     let inside = inside.filter(|schema| schema.database == template.oid);
     let mut schemas: Vec<StoredSchema> = inside.cloned().collect();
+    // In the order they were made, in which the copies get their OIDs.
     schemas.sort_by_key(|schema| schema.oid);
     let is_used = |schema: &StoredSchema| {
         let oid = Oid(schema.oid);
@@ -184,6 +187,7 @@ fn schemas_of_template(
     Ok(schemas)
 }
 
+/// The schema public as a new database has it.
 fn public_schema(owner: u32) -> StoredSchema {
     StoredSchema {
         revision: Revision::default(),
@@ -196,6 +200,7 @@ fn public_schema(owner: u32) -> StoredSchema {
     }
 }
 
+/// OWNER; without a value the user himself.
 fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Oid> {
     match &option.value {
         None => Ok(context.session.identity().user_oid),
@@ -273,6 +278,7 @@ pub(super) fn alter(alter: &AlterDatabase, context: &mut StatementContext<'_>) -
             return Err(SqlError::new(state::SYNTAX_ERROR, message).at(at));
         }
     }
+    // Nobody could come back to allow them again.
     if !stored.allow_connections && Oid(stored.oid) == context.session.catalog.database {
         let message = "cannot disallow connections for current database";
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
@@ -323,6 +329,7 @@ fn check_option(option: &DefinitionOption) -> SqlResult<()> {
     }
 }
 
+/// The statement cannot be undone together with others.
 fn refuse_block(command: &str, in_block: bool) -> SqlResult<()> {
     if in_block {
         return Err(SqlError::new(
@@ -355,6 +362,7 @@ fn refuse_prepared(database: &StoredDatabase, context: &StatementContext<'_>) ->
     .detail(detail))
 }
 
+/// DROP DATABASE, with all that is in it.
 pub(super) fn drop(
     statement: &DropDatabase,
     in_block: bool,
@@ -405,6 +413,7 @@ pub(super) fn drop(
         let oid = schema.object.oid;
         let relations = catalog.relations_using(Oid(oid));
         for relation in relations.filter(|relation| relation.stored.schema == oid) {
+            // One by one: whoever uses a table of it is waited for.
             if let Some(relation) = schema::lock_entry(relation, TableLockMode::AccessExclusive, context)? {
                 drop::remove_relation(&relation.stored, context)?;
             }
@@ -419,6 +428,7 @@ pub(super) fn drop(
     for extension in extensions.filter(|extension| extension.object.database == database.oid) {
         write::remove(Oid(extension.object.oid), context)?;
     }
+    // What belongs to the database and to no schema of it.
     default_privileges::forget_database(Oid(database.oid), context)?;
     large_object::drop_all(database, context)?;
     write::remove(Oid(database.oid), context)?;

@@ -143,6 +143,7 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
     Ok(())
 }
 
+/// GRANT and REVOKE on one routine.
 fn on_routine(
     grant: &Grant,
     grantees: &[u32],
@@ -168,6 +169,7 @@ fn undefined_schema(name: &str) -> SqlError {
     )
 }
 
+/// GRANT and REVOKE on one relation.
 fn on_relation(
     grant: &Grant,
     grantees: &[u32],
@@ -200,6 +202,7 @@ fn on_relation(
     write::put(StoredObject::Relation(relation), context)
 }
 
+/// GRANT and REVOKE on one schema, which nobody else changes meanwhile.
 fn on_schema(
     grant: &Grant,
     grantees: &[u32],
@@ -219,6 +222,7 @@ fn on_schema(
         .ok_or_else(|| undefined_schema(name.last()))?;
     let stored = entry.object.clone();
     let bits = AclKind::Schema.bits(&grant.privileges)?;
+    // public of a new database lets everybody look into it.
     let everybody = if stored.name == privileges::PUBLIC_SCHEMA {
         privilege::USAGE
     } else {
@@ -244,6 +248,7 @@ fn on_schema(
     )
 }
 
+/// GRANT and REVOKE on one database.
 fn on_database(
     grant: &Grant,
     grantees: &[u32],
@@ -271,6 +276,7 @@ pub(super) fn change(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<StoredAcl>> {
     let session = &*context.session;
+    // A member of the owner grants as the owner, whoever else has granted to him (select_best_grantor in PostgreSQL).
     let (grantor, allowed) = if privileges::is_member(&session.catalog, Oid(owner)) {
         (owner, kind.all())
     } else {
@@ -279,6 +285,7 @@ pub(super) fn change(
         let holds_any = list
             .iter()
             .any(|i| i.grantee == 0 || roles.contains(&Oid(i.grantee)));
+        // Who holds nothing on it is refused; who holds something is only warned, below.
         if allowed == 0 && !holds_any {
             return Err(privileges::denied(kind.word(), name));
         }
@@ -311,6 +318,7 @@ pub(super) fn change(
     Ok(acl::settled(list, owner))
 }
 
+/// PostgreSQL's warnings for privileges that could not be passed on or taken back.
 fn warn(revoke: bool, partly: bool, name: &str, context: &mut StatementContext<'_>) {
     let (code, message) = match (revoke, partly) {
         (false, true) => (
@@ -343,6 +351,7 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
         Some(role) => schema::role_oid(role, context)?,
         None => context.session.identity().user_oid,
     };
+    // All names are looked up before the first membership changes.
     let members = grant
         .grantees
         .iter()
@@ -354,6 +363,7 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
             location: mote_grammar::ast::Location::NONE,
         };
         let role = schema::role_oid(&role, context)?;
+        // PostgreSQL 15: CREATEROLE administers every role that is no superuser.
         require_admin(role, grantor, context)?;
         require_own_name(grant, grantor, context)?;
         for &member in &members {
@@ -422,6 +432,7 @@ pub(super) fn require_admin(role: Oid, grantor: Oid, context: &StatementContext<
 
 /// A role and one that is, or becomes, its member, which nobody else changes until this transaction ends.
 fn both(role: Oid, member: Oid, context: &mut StatementContext<'_>) -> SqlResult<(StoredRole, StoredRole)> {
+    // By the member's OID: its description holds the memberships.
     schema::reserve_name(member, "", context)?;
     let catalog = context.session.catalog.current();
     let stored = |oid: Oid| match catalog.roles.get(&oid) {
@@ -440,6 +451,7 @@ pub(super) fn join(role: Oid, member: Oid, admin: bool, context: &mut StatementC
     join_as(role, member, admin, grantor, context)
 }
 
+/// Makes a role a member. A membership that is there is only ever widened by ADMIN.
 fn join_as(
     role: Oid,
     member: Oid,
@@ -448,6 +460,7 @@ fn join_as(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let (role, mut member) = both(role, member, context)?;
+    // Membership must not go round in a circle.
     if privileges::belongs(&context.session.catalog, Oid(role.oid), Oid(member.oid)) {
         return Err(SqlError::new(
             INVALID_GRANT_OPERATION,

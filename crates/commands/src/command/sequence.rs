@@ -58,6 +58,7 @@ struct Options<'a> {
     name: Option<&'a QualifiedName>,
 }
 
+/// CREATE SEQUENCE.
 pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     const TAG: CommandTag = CommandTag::Word("CREATE SEQUENCE");
     let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
@@ -73,6 +74,7 @@ pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>
     let options = read_options(&create.options, context)?;
     let owner = context.session.identity().user_oid.0;
     let mut relation = make(schema_oid, &create.name.name, owner, &options, oid::INT8, context)?;
+    // OWNED BY is looked at when the sequence has its owner and schema, which must be the table's.
     if let Some(name) = options.owned_by {
         set_owner_column(&mut relation, name, context)?;
     }
@@ -94,6 +96,7 @@ pub(super) fn create_owned(
     let schema_oid = Oid(table.schema);
     let name = match options.name {
         Some(name) => {
+            // Identity may name its sequence; it lies in the table's schema in any case.
             if schema::relation_exists(schema_oid, name.last(), context) {
                 return Err(schema::already_exists(name.last()));
             }
@@ -104,6 +107,7 @@ pub(super) fn create_owned(
             schema::choose_name(schema_oid, &[&table.name, column], "seq", taken, context)
         }
     };
+    // Also of a name that was chosen: another session may have chosen it, too.
     schema::reserve_name(schema_oid, &name, context)?;
     tell_of_owned(&name, table, column, context);
     let mut relation = make(schema_oid, &name, table.owner, &options, ty.oid, context)?;
@@ -128,6 +132,7 @@ fn tell_of_owned(name: &str, table: &StoredRelation, column: &str, context: &mut
     schema::debug(message, context);
 }
 
+/// ALTER SEQUENCE, with new parameters, RESTART and OWNED BY.
 pub(super) fn alter(alter: &AlterSequence, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     const TAG: CommandTag = CommandTag::Word("ALTER SEQUENCE");
     let Some(entry) = find(&alter.name, context)? else {
@@ -225,6 +230,7 @@ pub(super) fn constant(relation: &StoredRelation, context: &StatementContext<'_>
     format!("'{}'::regclass", name.replace('\'', "''"))
 }
 
+/// A sequence by its name, locked for a change.
 fn find(
     name: &RelationName,
     context: &mut StatementContext<'_>,
@@ -241,6 +247,7 @@ fn find(
     Ok(Some(entry))
 }
 
+/// Whether an identity column owns it: then it has no life of its own.
 pub(super) fn is_identity(relation: &StoredRelation, context: &StatementContext<'_>) -> bool {
     let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
     owner.is_some_and(|(table, position)| {
@@ -261,6 +268,7 @@ fn make(
     default_type: Oid,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredRelation> {
+    // RESTART has no meaning in CREATE.
     if options.restart.is_some() {
         return Err(SqlError::new(
             state::SYNTAX_ERROR,
@@ -297,6 +305,7 @@ fn make(
         inheritance: StoredInheritance::default(),
         statistics_target: None,
     };
+    // The columns that SELECT from a sequence shows; they have no storage.
     let columns = vec![
         column("last_value", oid::INT8),
         column("log_cnt", oid::INT8),
@@ -321,6 +330,7 @@ fn make_counter(
     })
 }
 
+/// What the engine counts by.
 fn definition_of(sequence: &StoredSequence) -> SequenceDefinition {
     SequenceDefinition {
         id: SequenceId(0),
@@ -344,6 +354,7 @@ fn change(
             "sequence \"{name}\" has no parameters"
         )));
     };
+    // Without a counter of this number catalog and engine do not belong together.
     let counter = context
         .database
         .engine()
@@ -352,6 +363,7 @@ fn change(
     let before = definition_of(sequence);
     apply(sequence, options, false)?;
     let after = definition_of(sequence);
+    // OWNED BY alone leaves the counter as it is.
     if after == before && options.restart.is_none() {
         return Ok(());
     }
@@ -359,6 +371,7 @@ fn change(
     if let Some(restart) = options.restart {
         (value, is_called) = (restart.unwrap_or(sequence.start), false);
     }
+    // The value must lie within the new bounds; the error names the sequence's own parameter.
     check_value("RESTART", value, sequence)?;
     let fresh = make_counter(relation.temporary, &after, context)?;
     let new_counter = context
@@ -366,17 +379,20 @@ fn change(
         .engine()
         .sequence(fresh)
         .ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", fresh.0)))?;
+    // A fresh counter stands at its start.
     if (value, is_called) != (after.start, false) {
         ask_sequence(context, &relation.name, |transaction| {
             transaction.sequence_set(&new_counter, value, is_called)
         })?;
     }
+    // Dropped with the commit; a rollback leaves it in its place.
     let old = SequenceId(sequence.id);
     context.engine_call(|transaction| transaction.drop_sequence(old))?;
     sequence.id = fresh.0;
     Ok(())
 }
 
+/// What values of the sequence's type can be.
 fn type_bounds(ty: u32) -> (i64, i64) {
     match Oid(ty) {
         oid::INT2 => (i16::MIN as i64, i16::MAX as i64),
@@ -540,6 +556,7 @@ fn read_options<'a>(
     Ok(options)
 }
 
+/// A numeric option; None without a value (NO MINVALUE, RESTART).
 fn number(option: &DefinitionOption) -> SqlResult<Option<i64>> {
     match &option.value {
         None => Ok(None),
@@ -552,6 +569,7 @@ fn number(option: &DefinitionOption) -> SqlResult<Option<i64>> {
     }
 }
 
+/// A numeric option that must have a value.
 fn required(option: &DefinitionOption) -> SqlResult<i64> {
     number(option)?.ok_or_else(|| {
         SqlError::new(
@@ -575,6 +593,7 @@ fn set_owner_column(
     let Some(sequence) = &mut relation.sequence else {
         return Ok(());
     };
+    // OWNED BY NONE.
     if name.parts.len() == 1 {
         if name.last() != "none" {
             return Err(invalid_owned_by());
@@ -591,6 +610,7 @@ fn set_owner_column(
             format!("sequence cannot be owned by relation \"{}\"", entry.stored.name),
         ));
     }
+    // They are dropped together, so that one owner must decide about both.
     if entry.stored.owner != relation.owner {
         return prerequisite("sequence must have same owner as table it is linked to");
     }

@@ -1,4 +1,7 @@
 //! SET, RESET, SHOW.
+//!
+//! The values and what they take back at the end of a transaction live in `mote_catalog::settings`; here stands what
+//! a statement may set, and that the client is told of settings that it watches. PostgreSQL: guc_funcs.c.
 
 use std::sync::Arc;
 
@@ -25,6 +28,7 @@ impl Command for SetVariable {
         true
     }
 
+    // A client's SET acts on the session: role and transaction modes among what it can set.
     fn run_on_session(&self, context: SessionContext<'_>) -> SqlResult<Option<CommandTag>> {
         set(context.session, self, context.host).map(Some)
     }
@@ -52,6 +56,7 @@ impl SessionCommand for ShowVariable {
     }
 }
 
+/// SET and RESET of a client.
 pub(super) fn set(
     session: &mut dyn OwnSession,
     set: &SetVariable,
@@ -60,6 +65,7 @@ pub(super) fn set(
     let reset = CommandTag::Word("RESET");
     match &set.action {
         SetAction::Value { name, values } => {
+            // PostgreSQL warns and sets it all the same: for the implicit transaction.
             if set.local && !session.in_block() {
                 warn_outside_block("SET LOCAL", host);
             }
@@ -67,6 +73,7 @@ pub(super) fn set(
             assign(session, name, &text, set.local, host)?;
             Ok(CommandTag::Word("SET"))
         }
+        // SET .. TO DEFAULT and RESET do the same under two tags.
         SetAction::Default { name } => {
             let text = session.state().settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
@@ -80,6 +87,7 @@ pub(super) fn set(
             Ok(reset)
         }
         SetAction::ResetAll => {
+            // By the depth of savepoints a rollback knows what to take back.
             let depth = session.state().savepoint_depth;
             let reported = session.state_mut().settings.reset_all(depth);
             session.settings_changed(reported, host);
@@ -93,6 +101,7 @@ pub(super) fn set(
             session.set_characteristics(modes)?;
             Ok(CommandTag::Word("SET"))
         }
+        // Defaults of later transactions; the one that runs keeps its own.
         SetAction::SessionCharacteristics(modes) => {
             session_characteristics(session, modes, host)?;
             Ok(CommandTag::Word("SET"))
@@ -116,6 +125,7 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
         SetAction::Reset { name } => (name, context.session.settings.default_of(name)?, "RESET"),
         _ => return Err(SqlError::unsupported("this form of SET in a function")),
     };
+    // A function acts in somebody's name: it cannot change who that is.
     if is_identity(name) || name.starts_with("transaction_") {
         return Err(SqlError::unsupported(format_args!("SET {name} in a function")));
     }
@@ -132,6 +142,7 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
     Ok(CommandTag::Word(tag))
 }
 
+/// SET LOCAL and SET TRANSACTION outside of a block: their effect ends with the statement.
 fn warn_outside_block(command: &str, host: &mut dyn Host) {
     host.notice(
         SqlError::new(
@@ -142,6 +153,7 @@ fn warn_outside_block(command: &str, host: &mut dyn Host) {
     );
 }
 
+/// Sets one setting: those of the transaction go another way.
 fn assign(
     session: &mut dyn OwnSession,
     name: &str,
@@ -155,10 +167,12 @@ fn assign(
         }
         _ => {}
     }
+    // Some are for superusers, some for nobody while the server runs.
     Settings::check_may_set(name, session.state().identity().superuser)?;
     let depth = session.state().savepoint_depth;
     let state = session.state_mut();
     let mut reported = Vec::new();
+    // The role must exist, and the session's user be its member.
     if is_identity(name) {
         let value = state.check_identity(name, value)?;
         reported.extend(state.settings.set(name, &value, local, depth)?);
@@ -173,6 +187,7 @@ fn assign(
     Ok(())
 }
 
+/// `SET transaction_isolation = ..`, which is SET TRANSACTION under another name.
 fn assign_characteristic(session: &mut dyn OwnSession, name: &str, value: &str) -> SqlResult<()> {
     let mut modes = TransactionModes::default();
     let flag = || {
@@ -200,6 +215,7 @@ fn assign_characteristic(session: &mut dyn OwnSession, name: &str, value: &str) 
     session.set_characteristics(&modes)
 }
 
+/// SET SESSION CHARACTERISTICS sets the default_transaction_* of the session.
 fn session_characteristics(
     session: &mut dyn OwnSession,
     modes: &TransactionModes,
@@ -233,6 +249,7 @@ fn session_characteristics(
 
 /// Lists become one text; search_path keeps quotes where a name needs them.
 pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
+    // Settings with a dot are placeholders: nobody knows whether they are lists.
     if values.len() > 1 && name.contains('.') {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,
@@ -244,8 +261,10 @@ pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
         parts.push(match value {
             SetValue::Integer(n) => n.to_string(),
             SetValue::Number(n) => n.to_string(),
+            // Each element is a name by itself: quoted, it stays one.
             SetValue::String(text) if name == "search_path" => mote_grammar::ast::deparse::identifier(text),
             SetValue::String(text) => text.to_string(),
+            // SET TIME ZONE INTERVAL '..'.
             SetValue::Typed { text, type_name } => {
                 let ty = mote_types::parse_type(&mote_grammar::ast::deparse::type_name(type_name))?;
                 let format = mote_types::FormatSettings::default();
@@ -261,6 +280,7 @@ pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
     Ok(parts.join(", "))
 }
 
+/// The columns of SHOW: one with the setting's name, as it is spelled in the list of settings.
 pub(super) fn show_columns(show: &ShowVariable) -> Vec<OutputColumn> {
     match show {
         ShowVariable::All => ["name", "setting", "description"].map(text_column).to_vec(),
@@ -271,6 +291,7 @@ pub(super) fn show_columns(show: &ShowVariable) -> Vec<OutputColumn> {
     }
 }
 
+/// SHOW.
 pub(super) fn show(
     session: &mut dyn OwnSession,
     show: &ShowVariable,
@@ -283,6 +304,7 @@ pub(super) fn show(
         ShowVariable::Name(name) => vec![vec![text(session.state().settings.get(name)?)]],
         ShowVariable::All => {
             let settings = &session.state().settings;
+            // SHOW ALL leaves out who the session is.
             let listed = SETTINGS.iter().enumerate().filter(|(_, s)| !is_identity(s.name));
             listed
                 .map(|(i, s)| [s.name, settings.value(i), s.description].map(text).to_vec())

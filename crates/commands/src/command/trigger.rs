@@ -35,6 +35,7 @@ impl Command for CreateTrigger {
     }
 }
 
+/// CREATE TRIGGER: PostgreSQL's CreateTriggerFiringOn (trigger.c).
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {
         return Err(SqlError::new(
@@ -42,6 +43,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
             "CREATE OR REPLACE CONSTRAINT TRIGGER is not supported",
         ));
     }
+    // Writers wait, since the trigger belongs to rows that are written; readers go on.
     let entry = schema::lock_relation(&create.table, TableLockMode::ShareRowExclusive, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
     check_relation(create, &entry)?;
@@ -49,6 +51,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
     let referenced = match &create.referenced_table {
         None => None,
         Some(name) => {
+            // FROM of a constraint trigger: the other table is only remembered.
             let other = schema::lock_relation(name, TableLockMode::AccessShare, context)?;
             let other = other.ok_or_else(|| schema::undefined_table(name))?;
             require_trigger_privilege(&other, context)?;
@@ -57,6 +60,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
     };
     check_form(create)?;
     check_transition_tables(create, &entry)?;
+    // Bound over the table as it is under the lock.
     let condition = condition(create, &entry, context)?;
     let function = function(&create.function, context)?;
     let mut table = entry.stored.clone();
@@ -68,6 +72,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
     if let Some(at) = known {
         refuse_duplicate(create, &table.triggers[at], &table, context)?;
     }
+    // OR REPLACE keeps the OID, the comment, and whether the trigger is enabled.
     let oid = match known {
         Some(at) => table.triggers[at].oid,
         None => context.database.catalog().allocate_oid().0,
@@ -94,6 +99,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
             ast::TriggerTiming::InsteadOf => StoredTiming::InsteadOf,
         },
         for_each_row: create.for_each_row,
+        // One letter each, in this order: the form in which the catalog keeps them.
         events: letters
             .iter()
             .filter(|(is, _)| *is)
@@ -109,6 +115,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
         parent: None,
         comment: known.and_then(|at| table.triggers[at].comment.clone()),
     };
+    // Partitions get a copy of each row trigger, and so do those that come later.
     let cloned = (create.for_each_row && table.partitioning.is_some()).then(|| trigger.clone());
     match known {
         Some(at) => table.triggers[at] = trigger,
@@ -153,6 +160,7 @@ fn check_relation(create: &CreateTrigger, entry: &RelationEntry) -> SqlResult<()
     }
 }
 
+/// TRIGGER on the table, which its owner has.
 fn require_trigger_privilege(entry: &RelationEntry, context: &StatementContext<'_>) -> SqlResult<()> {
     let user = context.session.identity().user_oid;
     if privileges::has_privileges(
@@ -166,6 +174,7 @@ fn require_trigger_privilege(entry: &RelationEntry, context: &StatementContext<'
     Err(privileges::denied(entry.stored.kind.word(), &entry.stored.name))
 }
 
+/// What does not go together whatever the table is.
 fn check_form(create: &CreateTrigger) -> SqlResult<()> {
     let unsupported = |message: &str| Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
     if create.truncate && create.for_each_row {
@@ -185,6 +194,7 @@ fn check_form(create: &CreateTrigger) -> SqlResult<()> {
     Ok(())
 }
 
+/// REFERENCING OLD TABLE and NEW TABLE: when they are possible, in PostgreSQL's order of refusals.
 fn check_transition_tables(create: &CreateTrigger, entry: &RelationEntry) -> SqlResult<()> {
     if create.old_table.is_none() && create.new_table.is_none() {
         return Ok(());
@@ -224,6 +234,7 @@ fn check_transition_tables(create: &CreateTrigger, entry: &RelationEntry) -> Sql
     if create.for_each_row && !entry.stored.parents.is_empty() {
         return unsupported("ROW triggers with transition tables are not supported on inheritance children");
     }
+    // PostgreSQL gathers the rows of all children; that is not implemented.
     if !entry.described.children.is_empty() || entry.described.is_partitioned() {
         return Err(SqlError::unsupported(
             "transition tables of a table with children",
@@ -259,6 +270,7 @@ fn condition(
         let text = &session.statement_text;
         bind_trigger_condition(written, trigger, text, &entry.described, &session.catalog)
     })?;
+    // Kept as text, and bound again when rows are written.
     Ok(Some(deparse::expression(written)))
 }
 
@@ -270,6 +282,7 @@ fn function(name: &QualifiedName, context: &StatementContext<'_>) -> SqlResult<O
     };
     let schema = name.parts.len().checked_sub(2).map(|at| &*name.parts[at]);
     let named = context.session.catalog.routines_named(schema, name.last());
+    // A trigger function takes its arguments through TG_ARGV.
     let found = named.iter().find(|routine| routine.inputs().next().is_none());
     let wrong_result = || {
         SqlError::new(
@@ -278,6 +291,7 @@ fn function(name: &QualifiedName, context: &StatementContext<'_>) -> SqlResult<O
         )
     };
     let Some(routine) = found else {
+        // A function of the system that is no trigger is told as such, not as unknown.
         let builtin = schema.is_none_or(|schema| schema == "pg_catalog")
             && FUNCTIONS
                 .iter()
@@ -290,6 +304,7 @@ fn function(name: &QualifiedName, context: &StatementContext<'_>) -> SqlResult<O
             format!("function {}() does not exist", shown()),
         ));
     };
+    // EXECUTE is asked of whoever makes the trigger, not of those who fire it.
     privileges::check_routine(&context.session.catalog, routine)?;
     if routine.result.ty.oid != oid::TRIGGER {
         return Err(wrong_result());
@@ -318,6 +333,7 @@ fn columns(create: &CreateTrigger, table: &StoredRelation) -> SqlResult<Vec<u16>
     Ok(columns)
 }
 
+/// What OR REPLACE may not replace, and a second trigger of the name without it.
 fn refuse_duplicate(
     create: &CreateTrigger,
     known: &StoredTrigger,
@@ -343,9 +359,11 @@ fn refuse_duplicate(
             format!("trigger \"{name}\" for relation \"{relation}\" is a constraint trigger"),
         ));
     }
+    // Queued events remember their trigger.
     in_use::refuse_pending_events("CREATE OR REPLACE TRIGGER", table, context)
 }
 
+/// 42704 for a trigger that the table does not have.
 fn undefined(name: &str, table: &str) -> SqlError {
     SqlError::new(
         state::UNDEFINED_OBJECT,

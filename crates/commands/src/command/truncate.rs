@@ -133,6 +133,7 @@ fn empty(
 pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let old = TableId(table.table);
     let fresh = context.engine_call(|transaction| transaction.truncate_table(old))?;
+    // The new storage is seen at the commit; the old one goes then, or the new one at a rollback.
     table.table = fresh.table.0;
     for index in &mut table.indexes {
         let renamed = fresh.indexes.iter().find(|(from, _)| from.0 == index.index);
@@ -142,6 +143,7 @@ pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_
     write::put(StoredObject::Relation(table), context)
 }
 
+/// A table that the statement names: who may not truncate it does not queue for it.
 fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
     let check = |entry: &RelationEntry, context: &StatementContext<'_>| check_allowed(&entry.stored, context);
     let mode = TableLockMode::AccessExclusive;
@@ -150,6 +152,7 @@ fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<St
     Ok(entry.stored.clone())
 }
 
+/// A table, and TRUNCATE on it.
 fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
     if relation.kind != StoredKind::Table {
         return Err(SqlError::new(
@@ -171,6 +174,7 @@ fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> S
 /// CASCADE: tables that reference one of these go along, and those that reference them.
 fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut next = 0;
+    // The list grows as references are followed; each table is looked at once.
     while next < tables.len() {
         let targets = referenced_as(&tables[next], context);
         next += 1;
@@ -179,12 +183,14 @@ fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementCont
             .filter(|entry| tables.iter().all(|t| t.oid != entry.stored.oid))
             .cloned()
             .collect();
+        // Locks in the order of OIDs.
         found.sort_by_key(|entry| entry.stored.oid);
         found.dedup_by_key(|entry| entry.stored.oid);
         for entry in found {
             let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
                 continue;
             };
+            // Whoever cascades must have the right to each of them.
             check_allowed(&entry.stored, context)?;
             let message = format!("truncate cascades to table \"{}\"", entry.stored.name);
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
@@ -219,6 +225,7 @@ fn referencing<'c>(targets: &[u32], catalog: &'c Catalog) -> impl Iterator<Item 
     users.filter(|user| references(&user.stored, targets))
 }
 
+/// Whether some foreign key of the relation points at one of the targets.
 fn references(relation: &StoredRelation, targets: &[u32]) -> bool {
     relation.constraints.iter().any(
         |c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if targets.contains(&key.referenced)),

@@ -39,6 +39,7 @@ impl Command for CreateView {
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 
+/// CREATE VIEW and CREATE OR REPLACE VIEW: PostgreSQL's DefineView.
 pub(super) fn create(
     create: &CreateView,
     text: &str,
@@ -46,12 +47,14 @@ pub(super) fn create(
 ) -> SqlResult<CommandTag> {
     let options = options(create)?;
     let too_many = "CREATE VIEW specifies more column names than columns";
+    // Planned before its name is reserved: a query that does not bind locks nothing.
     let Meaning {
         columns,
         depends_on,
         text: query_text,
     } = meaning(&create.query, &create.columns, too_many, text, context)?;
     let mut persistence = create.persistence;
+    // What reads the session's own tables can only live in the session.
     if persistence == Persistence::Permanent && temporary::reads_temporary(&depends_on, context) {
         let message = format!("view \"{}\" will be a temporary view", create.name.name);
         schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
@@ -100,6 +103,7 @@ pub(super) fn create(
     for column in &columns {
         composite_type::refuse_own_rows(entry.stored.oid, Oid(column.type_oid), context)?;
     }
+    // A view that would read itself, through others too.
     if depends_on.contains(&existing.0) {
         return Err(SqlError::new(
             state::INVALID_OBJECT_DEFINITION,
@@ -135,6 +139,7 @@ pub(super) fn meaning(
 ) -> SqlResult<Meaning> {
     let mut query = written.clone();
     let catalog = &context.session.catalog;
+    // Names are completed in a copy; the query as written is planned, so that errors point into it.
     rewrite::query(&mut query, &mut Qualify { catalog });
     let statement = ParsedStatement {
         statement: Statement::Query(Box::new(written.clone())),
@@ -145,6 +150,7 @@ pub(super) fn meaning(
         return Err(SqlError::new(state::SYNTAX_ERROR, too_many));
     }
     let columns = columns_of(&plan.output, names)?;
+    // Behind the plan, by which all of `*` is known to exist.
     expand_stars(&mut query, None, context)?;
     if !names.is_empty() {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
@@ -157,6 +163,7 @@ pub(super) fn meaning(
     })
 }
 
+/// Writes the view, and then asks whether its check option can be kept: the binder must find it.
 fn store(view: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let oid = Oid(view.oid);
     let checks = view.options.iter().any(|option| option.starts_with(CHECK_OPTION));
@@ -187,8 +194,10 @@ pub(super) fn check_updatable(view: Oid, context: &mut StatementContext<'_>) -> 
     Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint(why))
 }
 
+/// The one option that views have, as the catalog keeps it.
 const CHECK_OPTION: &str = "check_option=";
 
+/// WITH (..) and WITH CHECK OPTION, which say the same.
 fn options(create: &CreateView) -> SqlResult<Vec<String>> {
     let mut options = view_options(&create.options)?;
     let option = match create.check_option {
@@ -258,6 +267,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
                 format!("column \"{name}\" has pseudo-type {}", column.ty.name()),
             ));
         }
+        // A literal in the query is a text in the view.
         let ty = if column.ty.oid == oid::UNKNOWN {
             mote_types::ColumnType::new(oid::TEXT)
         } else {
@@ -315,11 +325,13 @@ fn check_replacement(old: &[StoredColumn], new: &[StoredColumn]) -> SqlResult<()
 
 /// Views are taken apart when they are bound, so that the plan knows what they read; materialized ones are not.
 fn dependencies(plan: &Plan, context: &StatementContext<'_>) -> Vec<u32> {
+    // Of the system's objects nothing can be dropped.
     let users = plan.dependencies.iter().map(|dependency| dependency.object);
     let mut found: Vec<u32> = users
         .filter(|object| *object >= Oid::FIRST_USER)
         .map(|object| object.0)
         .collect();
+    // A materialized view stands for what it was made from.
     for entry in found
         .clone()
         .into_iter()
@@ -340,6 +352,7 @@ fn expand_stars(
     outer: Option<&With>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Names of CTEs hide relations; those of the nearest WITH count.
     let with = query.with.clone();
     let with = with.as_ref().or(outer);
     match &mut query.body {

@@ -15,7 +15,7 @@ pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// Flag bits a reader may not ignore; none of them has a meaning any more.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
-/// Reads tuples.
+/// Reads tuples. Lengths come from the client: each is checked against the bound of a line before memory is taken.
 pub(super) struct Tuples {
     input: Input,
     field: Vec<u8>,
@@ -35,6 +35,7 @@ impl Tuples {
         }
     }
 
+    /// Reads the header, before the first tuple.
     pub fn header(&mut self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self.bytes(SIGNATURE.len(), context)? {
             Some(bytes) if bytes == SIGNATURE => {}
@@ -50,6 +51,7 @@ impl Tuples {
             .int4(context)?
             .ok_or_else(|| malformed("invalid COPY file header (missing length)"))?;
         let wrong = || malformed("invalid COPY file header (wrong length)");
+        // The extension is skipped: nobody has defined one.
         let length = usize::try_from(extension)
             .ok()
             .filter(|length| *length <= LINE_BYTES_MAX)
@@ -73,11 +75,13 @@ impl Tuples {
             return Ok(false);
         };
         if count == -1 {
+            // Nothing may follow the trailer.
             if self.bytes(1, context)?.is_some() {
                 return Err(malformed("received copy data after EOF marker"));
             }
             return Ok(false);
         }
+        // Every tuple tells its number of fields; COPY wants them equal.
         if count as i64 != targets.len() as i64 {
             return Err(malformed(format!(
                 "row field count is {count}, expected {}",
@@ -92,6 +96,7 @@ impl Tuples {
         Ok(true)
     }
 
+    /// One field, by the receive function of its type.
     fn value(&mut self, target: &Target, context: &mut StatementContext<'_>) -> SqlResult<Datum> {
         let length = self.int4(context)?.ok_or_else(unexpected_end)?;
         if length == -1 {
@@ -111,6 +116,7 @@ impl Tuples {
         input_binary(target.ty, &recoded)
     }
 
+    /// Two bytes; None at the end of the input.
     fn int2(&mut self, context: &mut StatementContext<'_>) -> SqlResult<Option<i16>> {
         let bytes = self.bytes(2, context)?;
         Ok(bytes.map(|bytes| i16::from_be_bytes(bytes.try_into().expect("two bytes were asked for"))))

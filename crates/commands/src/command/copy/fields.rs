@@ -12,6 +12,7 @@ use mote_types::format::utf8;
 use super::lines::malformed;
 use super::options::{CopyOptions, Format};
 
+/// A field of the line, in the line's bytes or in those of the scratch buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Field {
     range: Range<usize>,
@@ -32,6 +33,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
+    /// For lines in the form that the options tell.
     pub fn new(options: &CopyOptions) -> Fields {
         Fields {
             format: options.format,
@@ -49,6 +51,7 @@ impl Fields {
         self.fields.len()
     }
 
+    /// Whether the field is the NULL string as written: in CSV not if it was quoted.
     pub fn is_null(&self, position: usize) -> bool {
         self.fields[position].null
     }
@@ -63,13 +66,16 @@ impl Fields {
         }
     }
 
+    /// Whether a text is the NULL string, whatever its quotes: FORCE_NULL asks.
     pub fn is_null_text(&self, text: &str) -> bool {
         text.as_bytes() == &*self.null
     }
 
+    /// Cuts a line. The fields hold until the next one is cut.
     pub fn split(&mut self, line: &[u8]) -> SqlResult<()> {
         self.fields.clear();
         self.scratch.clear();
+        // One look for the escape decides for the whole line; most lines have none.
         let special = if self.format == Format::Csv {
             self.quote
         } else {
@@ -84,6 +90,7 @@ impl Fields {
         Ok(())
     }
 
+    /// Without escapes: fields are what stands between delimiters.
     fn split_plain(&mut self, line: &[u8]) {
         let mut start = 0;
         loop {
@@ -100,12 +107,14 @@ impl Fields {
         }
     }
 
+    /// The text form with escapes.
     fn split_text(&mut self, line: &[u8]) {
         let mut at = 0;
         loop {
             let raw = at;
             let start = self.scratch.len();
             while at < line.len() && line[at] != self.delimiter {
+                // A backslash at the end of the line stands for itself.
                 if line[at] == b'\\' && at + 1 < line.len() {
                     at = unescape(line, at + 1, &mut self.scratch);
                 } else {
@@ -126,6 +135,7 @@ impl Fields {
         }
     }
 
+    /// CSV with quotes, which may begin and end within a field.
     fn split_csv(&mut self, line: &[u8]) -> SqlResult<()> {
         let mut at = 0;
         loop {
@@ -141,6 +151,7 @@ impl Fields {
                     at += 1;
                 }
             }
+            // Quoted, the NULL string is a value.
             let null = !quoted && line[raw..at] == *self.null;
             self.fields.push(Field {
                 range: start..self.scratch.len(),
@@ -156,6 +167,7 @@ impl Fields {
     /// Copies what stands between quotes; answers where to go on behind the closing one.
     fn quoted_part(&mut self, line: &[u8], mut at: usize) -> SqlResult<usize> {
         while let Some(&byte) = line.get(at) {
+            // The escape is the quote itself by default: two of them are one.
             if byte == self.escape
                 && let Some(&next) = line.get(at + 1)
                 && (next == self.escape || next == self.quote)
@@ -183,6 +195,7 @@ fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
         })
     };
     match line[at] {
+        // Up to three octal digits, of which the byte takes the lower eight bits, as in PostgreSQL.
         b'0'..=b'7' => {
             let (value, count) = digits(at, 3, 8);
             out.push(value as u8);
@@ -202,6 +215,7 @@ fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
         b'r' => out.push(b'\r'),
         b't' => out.push(b'\t'),
         b'v' => out.push(0x0b),
+        // The delimiter and the backslash among them.
         other => out.push(other),
     }
     at + 1

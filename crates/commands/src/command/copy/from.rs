@@ -49,12 +49,15 @@ pub(super) struct Place {
     pub column: Option<(String, Option<String>)>,
 }
 
+/// COPY table FROM: PostgreSQL's DoCopy and CopyFrom (copyfrom.c). All that can be refused is refused before the
+/// client is asked for data, since it sends them without waiting.
 pub(super) fn run(
     copy: &ast::Copy,
     name: &ast::RelationName,
     options: &CopyOptions,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<u64> {
+    // RowExclusive, as INSERT: it keeps the layout in force that rows are written with.
     let relation = lock_target(name, context)?;
     let targets = targets(copy, &relation, options)?;
     let table = table_of(&relation, context)?;
@@ -63,6 +66,7 @@ pub(super) fn run(
         let sink = Sink::new(&relation, table, &given, copy.filter.as_ref(), &session.catalog)?;
         sink.with_triggers(&relation, &session.catalog)
     })?;
+    // From here on the client sends data, whatever happens.
     let origin = open(&copy.target, targets.len(), options, context)?;
     // What was committed while we waited for the lock counts, for foreign keys and functions in defaults.
     context
@@ -94,10 +98,12 @@ pub(super) fn run(
             copy_lines(rows, sink, Lines::new(input, options), options, context)
         }
     };
+    // Also after an error: the list is the session's.
     context.session.in_use.leave();
     copied
 }
 
+/// The table, locked, with the right to insert.
 fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> SqlResult<Arc<Relation>> {
     let entry = schema::lock_relation(name, TableLockMode::RowExclusive, context)?
         .ok_or_else(|| schema::undefined_table(name))?;
@@ -126,6 +132,7 @@ fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> 
     }
 }
 
+/// The columns that fields are for, in the order of the fields.
 fn targets(copy: &ast::Copy, relation: &Relation, options: &CopyOptions) -> SqlResult<Vec<Target>> {
     let positions = super::copied_columns(&copy.columns, relation)?;
     let names: Vec<&str> = positions
@@ -144,6 +151,7 @@ fn targets(copy: &ast::Copy, relation: &Relation, options: &CopyOptions) -> SqlR
     Ok(positions.iter().enumerate().map(target).collect())
 }
 
+/// Where the data come from; the client is told the number of columns and the format.
 fn open(
     target: &CopyTarget,
     columns: usize,
@@ -185,14 +193,17 @@ struct Rows {
 }
 
 impl Rows {
+    /// A row of the table with NULL everywhere, which is used again for each line or tuple.
     fn new_row(&self) -> Vec<Datum> {
         vec![Datum::Null; self.relation.columns.len()]
     }
 
     /// Reads the fields of a line into the row.
     fn read_line(&mut self, line: &[u8], fields: &mut Fields, row: &mut [Datum]) -> SqlResult<()> {
+        // The line as a whole, once: fields are cut at ASCII bytes.
         let text = utf8(line)?;
         fields.split(line)?;
+        // A table without columns has one empty field per line.
         if fields.len() > self.targets.len() && !(self.targets.is_empty() && line.is_empty()) {
             return Err(malformed("extra data after last expected column"));
         }
@@ -230,6 +241,7 @@ impl Rows {
                 format!("COPY {table}, line {line}, column {column}: \"{value}\"")
             }
             (Some((column, None)), _) => format!("COPY {table}, line {line}, column {column}"),
+            // Behind the end of the data the last line is nobody's place.
             (None, Some(text)) if self.line_valid => {
                 format!(
                     "COPY {table}, line {line}: \"{}\"",
@@ -242,6 +254,7 @@ impl Rows {
     }
 }
 
+/// A text cut at a character's border, for messages.
 fn shortened(text: &str) -> String {
     if text.len() <= SHOWN_BYTES_MAX {
         return text.to_string();
@@ -253,6 +266,7 @@ fn shortened(text: &str) -> String {
     format!("{}...", &text[..end])
 }
 
+/// Text and CSV: lines until the end of the data.
 fn copy_lines(
     mut rows: Rows,
     mut sink: Sink,
@@ -262,6 +276,7 @@ fn copy_lines(
 ) -> SqlResult<u64> {
     let mut fields = Fields::new(options);
     let mut values = Values::default();
+    // For defaults, checks and triggers.
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
     sink.begin(&mut runtime)?;
@@ -273,11 +288,13 @@ fn copy_lines(
         options,
         &mut runtime,
     );
+    // The line is still in its buffer: the message can show it.
     let count = count.map_err(|error| rows.in_context(error, lines.number, Some(lines.line())))?;
     sink.end(&mut runtime)?;
     Ok(count)
 }
 
+/// The header, then one row per line.
 fn copy_all_lines(
     rows: &mut Rows,
     sink: &mut Sink,
@@ -291,6 +308,7 @@ fn copy_all_lines(
     let mut writer = RowWriter::new(&layout);
     let mut row = rows.new_row();
     let mut count = 0;
+    // A file with nothing in it has no header either.
     if options.header != Header::None {
         if !lines.next(runtime.context())? {
             return Ok(0);
@@ -343,6 +361,7 @@ fn check_header(rows: &Rows, fields: &mut Fields, line: &[u8]) -> SqlResult<()> 
     Ok(())
 }
 
+/// Binary: tuples until the trailer.
 fn copy_binary(
     mut rows: Rows,
     mut sink: Sink,
@@ -352,6 +371,7 @@ fn copy_binary(
     let mut values = Values::default();
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    // Before the statement triggers: a file that is no binary COPY does nothing.
     tuples.header(runtime.context())?;
     sink.begin(&mut runtime)?;
     let count = copy_all_tuples(&mut rows, &mut sink, &mut tuples, &mut runtime);
@@ -360,6 +380,7 @@ fn copy_binary(
     Ok(count)
 }
 
+/// One row per tuple.
 fn copy_all_tuples(
     rows: &mut Rows,
     sink: &mut Sink,

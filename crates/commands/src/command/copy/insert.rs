@@ -39,6 +39,7 @@ pub(in crate::command) struct Sink {
     touched: HashSet<RowId>,
     /// Of a partitioned table.
     router: Option<Router>,
+    /// The row on its way to a partition; the caller's is used again for the next one.
     routed: Vec<Datum>,
     buffers: RowBuffers,
     statement_triggers: StatementTriggers,
@@ -54,6 +55,7 @@ impl Sink {
         filter: Option<&ast::Expr>,
         catalog: &dyn CatalogView,
     ) -> SqlResult<Sink> {
+        // Bound once; a row costs what evaluating costs.
         let bind = |text: &str, purpose, target: Option<(&str, ColumnType)>| {
             bind_expression_over_relation(text, relation, purpose, target, catalog)
         };
@@ -71,8 +73,10 @@ impl Sink {
                     position,
                     compile(&bind(text, RelationExpression::Generated, target)?)?,
                 ));
+            // A field, even an empty one, stands in the way of the default.
             } else if given.contains(&position) {
                 continue;
+            // Identity ALWAYS does not keep COPY from giving values, as it keeps INSERT.
             } else if let (Some(_), Some(sequence)) = (column.identity, column.owned_sequence) {
                 defaults.push((position, compile(&next_value(sequence, column.ty))?));
             } else if let Some(text) = column_default(column, catalog) {
@@ -128,6 +132,7 @@ impl Sink {
 
     /// After the last row: what was put off to the end of the statement is done.
     pub fn end(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        // AFTER statement triggers, then row events and foreign keys that were put off to here.
         self.statement_triggers.end(&mut self.stage, runtime)?;
         after::end_statement(runtime)
     }
@@ -143,15 +148,18 @@ impl Sink {
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
+        // For each row anew: a default may be volatile.
         for (position, value) in &self.defaults {
             row[*position] = value.evaluate(row, runtime)?;
         }
+        // Before the row is routed, and before BEFORE triggers see it.
         if let Some(filter) = &self.filter
             && !filter.holds(row, runtime)?
         {
             return Ok(false);
         }
         let Some(router) = &mut self.router else {
+            // Generated columns, BEFORE triggers, NOT NULL and CHECK.
             if !self.into.complete(row, runtime)? {
                 return Ok(false);
             }
@@ -163,6 +171,7 @@ impl Sink {
             };
             return self.into.insert(&mut open, row, runtime);
         };
+        // A partition may order its columns otherwise: the row is changed on its way.
         self.routed.clear();
         self.routed.extend_from_slice(row);
         let opened = router.route(&mut self.routed, runtime)?;
@@ -170,6 +179,7 @@ impl Sink {
         if !leaf.into.complete(&mut self.routed, runtime)? {
             return Ok(false);
         }
+        // Each row may go to another partition, with a layout of its own; the buffers go along.
         let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
         let mut open = OpenTable {
             table: &table,

@@ -9,6 +9,7 @@ use mote_types::encoding::{Converter, Encoding};
 
 use mote_executor::context::StatementContext;
 
+/// The form of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {
     Text,
@@ -16,6 +17,7 @@ pub(super) enum Format {
     Binary,
 }
 
+/// What the first line is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Header {
     None,
@@ -56,10 +58,12 @@ impl ColumnChoice {
     }
 }
 
+/// The options, complete and consistent, defaults filled in.
 #[derive(Clone, Debug)]
 pub(super) struct CopyOptions {
     pub format: Format,
     pub delimiter: u8,
+    /// What stands for NULL.
     pub null: Box<[u8]>,
     pub header: Header,
     pub quote: u8,
@@ -101,6 +105,7 @@ impl CopyOptions {
         for (number, option) in options.iter().enumerate() {
             let placed = |error: SqlError| error.at(option.location.position(text));
             let refused = |message: &str| Err(placed(SqlError::new(state::SYNTAX_ERROR, message)));
+            // PostgreSQL: ProcessCopyOptions, which looks at options one by one, then at what they say together.
             if options[..number].iter().any(|before| before.name == option.name) {
                 return refused("conflicting or redundant options");
             }
@@ -138,6 +143,7 @@ impl Written {
         Ok(true)
     }
 
+    /// Fills in defaults and refuses what does not go together, in PostgreSQL's order: the first error counts.
     fn check(self, from: bool) -> SqlResult<CopyOptions> {
         let format = self.format.unwrap_or(Format::Text);
         let csv = format == Format::Csv;
@@ -153,6 +159,7 @@ impl Written {
         let delimiter = self.delimiter.as_deref().unwrap_or(if csv { "," } else { "\t" });
         let null = self.null.as_deref().unwrap_or(if csv { "" } else { "\\N" });
         let quote = self.quote.as_deref().unwrap_or("\"");
+        // Without ESCAPE the quote doubles itself.
         let escape = self.escape.as_deref().unwrap_or(quote);
         check_delimiter(delimiter, null, csv)?;
         let header = self.header.unwrap_or(Header::None);
@@ -202,6 +209,7 @@ impl Written {
         })
     }
 
+    /// QUOTE and ESCAPE: for CSV only, one byte each, apart from DELIMITER and NULL.
     fn check_csv(&self, csv: bool, delimiter: &str, null: &str, quote: &str, escape: &str) -> SqlResult<()> {
         let unsupported = |message: &str| Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         if !csv && self.quote.is_some() {
@@ -232,6 +240,7 @@ impl Written {
     }
 }
 
+/// A delimiter that can be told from the rest of a line.
 fn check_delimiter(delimiter: &str, null: &str, csv: bool) -> SqlResult<()> {
     let invalid = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     if delimiter.len() != 1 {
@@ -254,6 +263,7 @@ fn check_delimiter(delimiter: &str, null: &str, csv: bool) -> SqlResult<()> {
     Ok(())
 }
 
+/// An option's value as a text, however it was written.
 fn text_of(option: &DefinitionOption) -> SqlResult<String> {
     match &option.value {
         Some(OptionValue::String(text)) => Ok(text.to_string()),
@@ -302,6 +312,7 @@ fn format_of(name: &str) -> SqlResult<Format> {
     }
 }
 
+/// `(a, b)`, or `*` where the option takes it.
 fn columns_of(option: &DefinitionOption, star: bool) -> SqlResult<ColumnChoice> {
     match &option.value {
         Some(OptionValue::Star) if star => return Ok(ColumnChoice::All),
@@ -334,6 +345,7 @@ fn encoding_of(name: &str) -> SqlResult<Encoding> {
             "argument to option \"encoding\" must be a valid encoding name",
         )
     })?;
+    // Refuses now an encoding that is known and has no conversion.
     encoding.converter()?;
     Ok(encoding)
 }

@@ -47,6 +47,7 @@ pub(super) fn table(
         .iter()
         .map(|&p| deparse::identifier(&relation.columns[p].name))
         .collect();
+    // PostgreSQL, too, reads the table by a query of this form if row security wants it; here always.
     let text = format!(
         "SELECT {} FROM ONLY {}.{}",
         columns.join(", "),
@@ -67,6 +68,7 @@ pub(super) fn query(
 ) -> SqlResult<u64> {
     match statement {
         Statement::Query(_) => {}
+        // With RETURNING; without rows it is refused below.
         Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
         Statement::Merge(_) => return Err(SqlError::unsupported("COPY (MERGE)")),
         Statement::CreateTableAs(_) => return Err(SqlError::unsupported("COPY (SELECT INTO)")),
@@ -79,6 +81,7 @@ pub(super) fn query(
     run(&parsed, text, copy, options, context)
 }
 
+/// Runs the query, each row on its way as it comes.
 fn run(
     statement: &ParsedStatement,
     text: &str,
@@ -96,6 +99,7 @@ fn run(
     let columns = query.output().to_vec();
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let force_quote = options.force_quote.flags("FORCE_QUOTE", &names)?;
+    // The client is told that rows come only when nothing can be refused any more but by the query itself.
     let mut output = Output::open(&copy.target, columns.len(), options, context)?;
     let mut rows = Rows {
         options,
@@ -116,6 +120,7 @@ fn run(
         Ok(())
     })?;
     if options.format == Format::Binary {
+        // The trailer: -1 as a number of fields.
         rows.buffer.extend_from_slice(&(-1i16).to_be_bytes());
     }
     if !rows.buffer.is_empty() {
@@ -149,6 +154,7 @@ impl Output {
             CopyTarget::File(path) => path,
         };
         super::require_file_access(false, context)?;
+        // A relative path would be one of the server's directory.
         if !path.starts_with('/') {
             return Err(SqlError::new(
                 state::INVALID_NAME,
@@ -216,6 +222,7 @@ impl Rows<'_> {
     /// What stands in `buffer`, in the encoding that was asked for.
     fn bytes(&mut self) -> SqlResult<&[u8]> {
         if let Some(converter) = self.converter
+            // Binary values were converted one by one.
             && self.options.format != Format::Binary
             && !self.buffer.is_ascii()
         {
@@ -226,12 +233,14 @@ impl Rows<'_> {
         Ok(&self.buffer)
     }
 
+    /// The delimiter in front of all fields but the first.
     fn separate(&mut self, slot: usize) {
         if slot > 0 {
             self.buffer.push(self.options.delimiter);
         }
     }
 
+    /// A row in text form or CSV, with its end of line.
     fn row(&mut self, row: &[Datum]) -> SqlResult<()> {
         if self.options.format == Format::Binary {
             return self.binary_row(row);
@@ -239,6 +248,7 @@ impl Rows<'_> {
         for (slot, (value, column)) in row.iter().zip(self.columns).enumerate() {
             self.separate(slot);
             if value.is_null() {
+                // Unquoted, so that CSV tells it from an equal value, which is quoted.
                 self.buffer.extend_from_slice(&self.options.null);
                 continue;
             }
@@ -250,6 +260,7 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// A row in binary form: the number of fields, and each with its length in front.
     fn binary_row(&mut self, row: &[Datum]) -> SqlResult<()> {
         self.buffer.extend_from_slice(&(row.len() as i16).to_be_bytes());
         for (value, column) in row.iter().zip(self.columns) {
@@ -258,6 +269,7 @@ impl Rows<'_> {
                 continue;
             }
             let start = self.buffer.len();
+            // Room for the length, which is known behind the value.
             self.buffer.extend_from_slice(&[0; 4]);
             match self.converter {
                 None => output_binary(value, column.ty, &mut self.buffer),
@@ -287,6 +299,7 @@ impl Rows<'_> {
 /// The text form: control characters, backslashes and delimiters get a backslash.
 fn append_escaped(field: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     let mut copied = 0;
+    // Runs without escapes are copied whole.
     for (at, &byte) in field.iter().enumerate() {
         let escaped = match byte {
             0x08 => b'b',
@@ -306,10 +319,12 @@ fn append_escaped(field: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&field[copied..]);
 }
 
+/// A value in CSV: quoted where it has to be, quotes and escapes within doubled or escaped.
 fn append_csv(field: &[u8], force_quote: bool, alone: bool, options: &CopyOptions, out: &mut Vec<u8>) {
     let special =
         |byte: &u8| *byte == options.delimiter || *byte == options.quote || *byte == b'\n' || *byte == b'\r';
     let quoted = force_quote
+        // A value that looks like NULL is quoted, so that it is read back as a value.
         || *field == *options.null
         // Alone on its line it would end the data.
         || (alone && field == b"\\.")
