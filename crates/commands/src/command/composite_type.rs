@@ -39,6 +39,7 @@ impl Command for CreateCompositeType {
     }
 }
 
+/// CREATE TYPE .. AS.
 fn create(create: &CreateCompositeType, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let name = &create.name;
     let (schema_oid, _) = schema::schema_for_creation(name, context)?;
@@ -62,6 +63,7 @@ fn create(create: &CreateCompositeType, context: &mut StatementContext<'_>) -> S
     Ok(CommandTag::Word("CREATE TYPE"))
 }
 
+/// 54011 beyond the bound, dropped attributes included.
 fn check_count(attributes: &[StoredAttribute]) -> SqlResult<()> {
     if attributes.len() <= ATTRIBUTES_MAX {
         return Ok(());
@@ -72,6 +74,7 @@ fn check_count(attributes: &[StoredAttribute]) -> SqlResult<()> {
     ))
 }
 
+/// An attribute as it is kept.
 fn attribute_of(column: &ColumnDefinition, context: &StatementContext<'_>) -> SqlResult<StoredAttribute> {
     if column.collation.is_some() {
         return Err(SqlError::unsupported("COLLATE of an attribute"));
@@ -121,6 +124,7 @@ fn to_change(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResu
     }
 }
 
+/// 42809 for a relation that is no composite type.
 fn not_composite(name: &str) -> SqlError {
     SqlError::new(
         state::WRONG_OBJECT_TYPE,
@@ -128,16 +132,20 @@ fn not_composite(name: &str) -> SqlError {
     )
 }
 
+/// ALTER TYPE .. ADD, DROP and ALTER ATTRIBUTE.
 pub(super) fn alter(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = to_change(&alter.name, context)?;
+    // Nobody makes a column or a routine of the type meanwhile.
     object_locks::lock_type(Oid(ty.oid), AdvisoryMode::Exclusive, context)?;
     for command in &alter.commands {
         change(&mut ty, command, context)?;
+        // After each command, which the next one is looked at with.
         write::put(StoredObject::Type(ty.clone()), context)?;
     }
     Ok(CommandTag::Word("ALTER TYPE"))
 }
 
+/// One command of ALTER TYPE.
 fn change(
     ty: &mut StoredUserType,
     command: &AlterTableCommand,
@@ -157,6 +165,7 @@ fn change(
                 return Err(taken(&new.name, &ty.name));
             }
             refuse_itself(ty, &new, context)?;
+            // Rows that exist have no field of this number: they read NULL.
             ty.attributes.get_or_insert_default().push(new);
             check_count(ty.attributes.as_deref().unwrap_or_default())
         }
@@ -178,7 +187,9 @@ fn change(
                 return Err(SqlError::unsupported("DROP ATTRIBUTE .. CASCADE"));
             }
             user_type::refuse_users_of_attribute(ty, column, "DROP ATTRIBUTE", context)?;
+            // Writers of rows with the type must be over: they hold the old structure.
             lock_holders(Oid(ty.oid), context)?;
+            // The number stays taken, so that stored fields are not read as something else.
             ty.attributes.get_or_insert_default()[at].dropped = true;
             Ok(())
         }
@@ -194,6 +205,7 @@ fn change(
             }
             let to = mote_sql::resolve_type_name(type_name, &context.session.catalog)?;
             create_table::refuse_pseudo_type(column, to)?;
+            // Stored fields have the old type.
             refuse_holders(Oid(ty.oid), "type", &ty.name, context)?;
             user_type::refuse_users_of_attribute(ty, column, "ALTER ATTRIBUTE", context)?;
             let attribute = &mut ty.attributes.get_or_insert_default()[at];
@@ -205,6 +217,7 @@ fn change(
     }
 }
 
+/// 42703 for an attribute, in the words that PostgreSQL has for relations.
 fn missing(attribute: &str, ty: &str) -> SqlError {
     SqlError::new(
         state::UNDEFINED_COLUMN,
@@ -212,6 +225,7 @@ fn missing(attribute: &str, ty: &str) -> SqlError {
     )
 }
 
+/// 42701 for an attribute.
 fn taken(attribute: &str, ty: &str) -> SqlError {
     SqlError::new(
         state::DUPLICATE_COLUMN,
@@ -227,6 +241,7 @@ pub(super) fn refuse_own_rows(relation: u32, column: Oid, context: &StatementCon
     }
 }
 
+/// 42P16: the type would hold itself.
 fn member_of_itself(ty: Oid) -> SqlError {
     SqlError::new(
         state::INVALID_TABLE_DEFINITION,
@@ -261,6 +276,7 @@ fn holds(ty: Oid, wanted: Oid, context: &StatementContext<'_>) -> bool {
         })
 }
 
+/// ALTER TYPE .. RENAME ATTRIBUTE. Stored rows have numbers, and follow.
 pub(super) fn rename_attribute(
     rename: &Rename,
     attribute: &str,

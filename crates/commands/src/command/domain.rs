@@ -47,6 +47,7 @@ impl Command for AlterDomain {
     }
 }
 
+/// CREATE DOMAIN: PostgreSQL's DefineDomain (typecmds.c).
 pub(super) fn create(create: &CreateDomain, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let name = schema::relation_name(&create.name);
     let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
@@ -77,6 +78,7 @@ fn base_of(type_name: &TypeName, context: &StatementContext<'_>) -> SqlResult<St
     let catalog = &context.session.catalog;
     // PostgreSQL shows no place for these errors.
     let (base, of) = mote_sql::resolve_declared_type(type_name, catalog)?;
+    // Pseudo-types have no values.
     if type_info(base.oid).is_some_and(|info| info.kind == b'p') {
         let message = format!("\"{}\" is not a valid base type for a domain", base.name());
         return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
@@ -93,6 +95,7 @@ fn base_of(type_name: &TypeName, context: &StatementContext<'_>) -> SqlResult<St
     })
 }
 
+/// The type of the domain's values.
 fn type_of(domain: &StoredDomain) -> ColumnType {
     ColumnType::with_typmod(Oid(domain.type_oid), domain.typmod)
 }
@@ -106,6 +109,7 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
+    /// Reads one constraint into the domain.
     fn add(
         &mut self,
         constraint: &Constraint,
@@ -140,6 +144,7 @@ impl Rules<'_> {
     }
 }
 
+/// What PostgreSQL says of constraints that only tables have.
 fn kind_refused(kind: &ConstraintKind) -> &'static str {
     match kind {
         ConstraintKind::Unique(_) => "unique constraints not possible for domains",
@@ -152,6 +157,7 @@ fn kind_refused(kind: &ConstraintKind) -> &'static str {
     }
 }
 
+/// Options of constraints that have no meaning without a table.
 fn refuse_options(constraint: &Constraint) -> SqlResult<()> {
     if constraint.deferrable || constraint.initially_deferred {
         return Err(SqlError::new(
@@ -179,9 +185,11 @@ fn default_of(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<String>> {
     let text = create_table::default_text(value, domain, ty, context)?;
+    // DEFAULT NULL undoes the default of the domain below.
     Ok((!text.eq_ignore_ascii_case("null")).then_some(text))
 }
 
+/// A CHECK, bound over VALUE for its errors, with a name that the domain has not.
 fn check_of(
     constraint: &Constraint,
     expression: &Expr,
@@ -191,6 +199,7 @@ fn check_of(
 ) -> SqlResult<StoredDomainCheck> {
     let text = routine::kept_text(expression, &context.session.catalog);
     let base = type_of(domain);
+    // VALUE has the base type: the rules of the domain itself are not assumed.
     internal::on_large_stack(context, |session| {
         mote_sql::bind_domain_condition(&text, base, &session.catalog)
     })?;
@@ -232,11 +241,13 @@ fn to_change(
     }
 }
 
+/// 42809 for a type that is none.
 fn not_a_domain(ty: &StoredUserType) -> SqlError {
     let message = format!("{} is not a domain", format_type(Oid(ty.oid), -1));
     SqlError::new(state::WRONG_OBJECT_TYPE, message)
 }
 
+/// 42704 in the words of ALTER DOMAIN.
 fn missing_check(constraint: &str, ty: &StoredUserType) -> SqlError {
     let domain = format_type(Oid(ty.oid), -1);
     let message = format!("constraint \"{constraint}\" of domain \"{domain}\" does not exist");
@@ -250,6 +261,7 @@ fn unknown_check(constraint: &str, ty: &StoredUserType) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, message)
 }
 
+/// ALTER DOMAIN. A rule is looked for in the rows that exist before it is written.
 pub(super) fn alter(alter: &AlterDomain, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let (mut ty, mut domain) = to_change(&alter.name, context)?;
     match &alter.change {
@@ -284,6 +296,7 @@ pub(super) fn alter(alter: &AlterDomain, context: &mut StatementContext<'_>) -> 
     Ok(CommandTag::Word("ALTER DOMAIN"))
 }
 
+/// ADD CONSTRAINT; with NOT VALID rows that exist are left alone.
 fn add_check(
     constraint: &Constraint,
     ty: &StoredUserType,
@@ -302,6 +315,7 @@ fn add_check(
     Ok(())
 }
 
+/// DROP CONSTRAINT.
 fn drop_check(
     constraint: &str,
     if_exists: bool,
@@ -394,6 +408,7 @@ fn tables_of(domain: Oid, context: &StatementContext<'_>) -> Vec<Arc<RelationEnt
     found
 }
 
+/// Positions of a table's columns that are of the domain, or of one made of it.
 fn columns_of(table: &StoredRelation, domain: Oid, context: &StatementContext<'_>) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
     let of = |known: u32| is_made_of(Oid(known), domain, context);
@@ -413,6 +428,7 @@ fn validate(
     let domain = Oid(ty.oid);
     // Nobody makes another table with the domain meanwhile.
     object_locks::lock_type(domain, AdvisoryMode::Exclusive, context)?;
+    // Share keeps writers out and lets readers in. The caller holds the locks until its rule is committed.
     for entry in tables_of(domain, context) {
         let Some(entry) = schema::lock_entry(&entry, TableLockMode::Share, context)? else {
             continue;
@@ -424,6 +440,7 @@ fn validate(
     Ok(())
 }
 
+/// Looks for a value in one column that breaks the rule.
 fn validate_column(
     table: &StoredRelation,
     position: usize,
@@ -434,6 +451,7 @@ fn validate_column(
     let quoted = deparse::identifier(column);
     let broken = match condition {
         None => format!("{quoted} IS NULL"),
+        // The condition is over VALUE: the column gets this name in a sub-query. NULL is no violation.
         Some(condition) => format!("NOT (SELECT ({condition}) FROM (SELECT t.{quoted} AS value) v)"),
     };
     let text = format!(

@@ -39,8 +39,11 @@ const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tabl
 /// What an index is over.
 #[derive(Clone, Default)]
 pub(super) struct IndexKeys {
+    /// In order, each a column or an expression.
     pub keys: Vec<StoredIndexKey>,
+    /// The text of WHERE.
     pub predicate: Option<String>,
+    /// The expressions of the keys, in their order, and the predicate: bound over the table's row.
     pub bound: Arc<BoundIndex>,
 }
 
@@ -79,6 +82,7 @@ pub(super) fn resolve(
         };
         elements.push((element, expr));
     }
+    // Rows would be in the index or not by something else than their values.
     if predicate
         .as_ref()
         .is_some_and(|predicate| !predicate.is_immutable())
@@ -122,6 +126,7 @@ pub(super) fn moved(
 ) -> SqlResult<IndexKeys> {
     let lost = || SqlError::internal("a copied index lost a column");
     let mut keys = index.keys.clone();
+    // By the caller's map: LIKE and partitions have the same columns at other places.
     for key in &mut keys {
         if let Some(column) = key.column {
             key.column = Some(moved(column).ok_or_else(lost)?);
@@ -142,6 +147,7 @@ pub(super) fn moved(
     if !complete {
         return Err(lost());
     }
+    // The texts follow, since columns may be called otherwise.
     let (expressions, predicate) = texts(&bound, &quoted_names(table));
     let of_expressions = keys.iter_mut().filter(|key| key.column.is_none());
     for (key, text) in of_expressions.zip(expressions) {
@@ -164,6 +170,7 @@ pub(super) fn again(
     let check_class = |key: &StoredIndexKey| check_class(key, method);
     let mut keys = index.keys.clone();
     for key in &mut keys {
+        // The column's type may be another than when the index was made.
         if let Some(column) = key.column {
             let column = &table.columns[column as usize];
             (key.type_oid, key.typmod) = (column.type_oid, column.typmod);
@@ -175,6 +182,7 @@ pub(super) fn again(
     }
     let relation = described(table, context)?;
     let catalog = &context.session.catalog;
+    // From the texts: functions and operators are found anew for the new types.
     let bound = index_texts::bind(
         &index.expressions(),
         index.predicate.as_deref(),
@@ -182,6 +190,7 @@ pub(super) fn again(
         catalog,
         &EVALUATION,
     )?;
+    // What is called now may be another function.
     if bound.expressions.iter().any(|expr| !expr.is_immutable()) {
         return Err(not_immutable("expression"));
     }
@@ -202,6 +211,7 @@ pub(super) fn again(
     })
 }
 
+/// The names of a table's columns, as texts write them.
 fn quoted_names(table: &StoredRelation) -> Vec<String> {
     let names = table.columns.iter().map(|column| column.name.as_str());
     names.map(mote_grammar::ast::deparse::identifier).collect()

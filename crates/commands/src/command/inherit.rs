@@ -38,6 +38,7 @@ pub(super) fn take_over(
 ) -> SqlResult<Inherited> {
     let mut inherited = Inherited::default();
     for name in parents {
+        // Locked so that no column or constraint comes or goes; rows may be read and written.
         let parent = lock_parent(name, table, context)?;
         if table.parents.contains(&parent.oid) {
             return Err(inherited_twice(&parent));
@@ -54,6 +55,7 @@ pub(super) fn take_over(
     Ok(inherited)
 }
 
+/// A table that may have children: not partitioned, not a partition, as temporary as the child, the user's own.
 fn lock_parent(
     name: &RelationName,
     child: &StoredRelation,
@@ -93,6 +95,7 @@ fn lock_parent(
     Ok(parent)
 }
 
+/// 42P07 for a parent that is named twice.
 fn inherited_twice(parent: &StoredRelation) -> SqlError {
     let message = format!(
         "relation \"{}\" would be inherited from more than once",
@@ -101,6 +104,7 @@ fn inherited_twice(parent: &StoredRelation) -> SqlError {
     SqlError::new(state::DUPLICATE_TABLE, message)
 }
 
+/// A parent's column: a new one, or merged with that of a parent before (MergeAttributes in PostgreSQL).
 fn take_column(
     column: &StoredColumn,
     table: &mut StoredRelation,
@@ -125,9 +129,11 @@ fn take_column(
         return Err(SqlError::new(state::INVALID_COLUMN_DEFINITION, message));
     }
     known.inheritance.parents += 1;
+    // NOT NULL of one parent holds for the rows of all.
     known.not_null |= column.not_null;
     let differ =
         |own: &Option<String>, other: &Option<String>| other.is_some() && own.is_some() && own != other;
+    // Neither default wins: the statement must decide.
     if differ(&known.default, &column.default) || differ(&known.generated, &column.generated) {
         inherited.undecided.push(column.name.clone());
     } else if known.default.is_none() {
@@ -148,6 +154,7 @@ pub(super) fn copied(column: &StoredColumn) -> StoredColumn {
     }
 }
 
+/// A parent's CHECK: a new one, or one that a parent before has under the name.
 fn take_check(
     constraint: &StoredConstraint,
     table: &mut StoredRelation,
@@ -168,11 +175,13 @@ fn take_check(
             oid: context.database.catalog().allocate_oid().0,
             comment: None,
             inheritance: StoredInheritance::from_parents(1),
+            // The table is new: its rows will all have been checked.
             validated: true,
             ..constraint.clone()
         });
         return Ok(());
     };
+    // Compared by the text that is kept.
     if !matches!(&known.kind, StoredConstraintKind::Check { expression: own } if own == expression) {
         return Err(SqlError::new(
             state::DUPLICATE_OBJECT,
@@ -209,10 +218,12 @@ impl Inherited {
     ) -> SqlResult<()> {
         let name = &own.name;
         let column = &mut table.columns[position];
+        // The statement has defined it before.
         if column.inheritance.local {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
         }
+        // PostgreSQL tells whether the column stands where it was written.
         let ordinal = self.written;
         self.written += 1;
         if position == ordinal {
@@ -298,6 +309,7 @@ pub(super) fn type_of(column: &StoredColumn) -> ColumnType {
     }
 }
 
+/// 42804, with both types.
 fn type_conflict(message: String, one: &StoredColumn, other: &StoredColumn) -> SqlError {
     let detail = format!("{} versus {}", type_of(one).name(), type_of(other).name());
     SqlError::new(state::DATATYPE_MISMATCH, message).detail(detail)
@@ -322,6 +334,7 @@ pub(super) fn add_parent(
         return Err(inherited_twice(&parent));
     }
     let catalog = context.session.catalog.current();
+    // All that is below the table, at every level: the parent must not be among it.
     let mut below = vec![Oid(table.oid)];
     let mut next = 0;
     while let Some(&current) = below.get(next) {
@@ -345,6 +358,7 @@ pub(super) fn add_parent(
 pub(super) fn adopt(parent: &StoredRelation, table: &mut StoredRelation) -> SqlResult<()> {
     let mismatch = |message: String| SqlError::new(state::DATATYPE_MISMATCH, message);
     let child = table.name.clone();
+    // Extra columns of the child are its own; missing ones are not made.
     for wanted in parent.columns.iter().filter(|column| !column.dropped) {
         let name = &wanted.name;
         let found = table
@@ -387,6 +401,7 @@ pub(super) fn adopt(parent: &StoredRelation, table: &mut StoredRelation) -> SqlR
     Ok(())
 }
 
+/// Counts a parent's CHECK among the table's, which must be the same, inherited by its children and checked.
 fn adopt_check(
     wanted: &StoredConstraint,
     parent: &StoredRelation,
@@ -463,6 +478,7 @@ pub(super) fn abandon(parent: &StoredRelation, table: &mut StoredRelation) {
         inheritance.local |= inheritance.parents == 0;
     };
     for column in table.columns.iter_mut().filter(|column| !column.dropped) {
+        // By name: the counts say how many parents have it, not which.
         let mut parents = parent.columns.iter();
         if column.inheritance.parents > 0 && parents.any(|other| !other.dropped && other.name == column.name)
         {
@@ -504,6 +520,7 @@ pub(super) fn locked_children(
     Ok(locked)
 }
 
+/// Whether any table inherits from this one, or is a partition of it.
 pub(super) fn has_children(table: &StoredRelation, context: &StatementContext<'_>) -> bool {
     !context
         .session

@@ -43,6 +43,7 @@ impl Command for RefreshMaterializedView {
     }
 }
 
+/// CREATE MATERIALIZED VIEW: the table is made and written, then filled as REFRESH would.
 pub(super) fn create(
     create: &CreateTableAs,
     text: &str,
@@ -51,6 +52,7 @@ pub(super) fn create(
     let query = defining_query(create)?;
     let too_many = "too many column names were specified";
     let meaning = view::meaning(query, &create.columns, too_many, text, context)?;
+    // Its rows would outlive what they were made from.
     if temporary::reads_temporary(&meaning.depends_on, context) {
         return Err(unsupported(
             "materialized views must not use temporary tables or views",
@@ -89,6 +91,7 @@ pub(super) fn create(
         statement: create.source.clone(),
         range: 0..text.len(),
     };
+    // The query may call functions of others: they act in the owner's name, and cannot leave anything behind.
     routine::call::restricted(owner, context, |context| {
         let mut query = internal::Query::prepare(&statement, text, context)?;
         create_table_as::fill(oid, &mut query, context)
@@ -102,10 +105,12 @@ fn temporary_relation() -> SqlError {
     SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
 }
 
+/// 0A000 with these words.
 fn unsupported(message: &'static str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
 }
 
+/// The query, if it only reads and the clauses around it are possible.
 fn defining_query(create: &CreateTableAs) -> SqlResult<&Query> {
     if create.persistence == Persistence::Unlogged {
         return Err(unsupported("materialized views cannot be unlogged"));
@@ -134,18 +139,22 @@ fn refresh(refresh: &RefreshMaterializedView, context: &mut StatementContext<'_>
         ));
     }
     schema::require_owner(&entry.stored, context)?;
+    // CONCURRENTLY keeps writers and other refreshes out, and lets readers go on.
     let mode = match refresh.concurrently {
         true => TableLockMode::Exclusive,
         false => TableLockMode::AccessExclusive,
     };
     let entry = schema::lock_relation(name, mode, context)?.ok_or_else(|| schema::undefined_table(name))?;
+    // Asked again under the lock: the owner may have changed.
     schema::require_owner(&entry.stored, context)?;
     let mut view = entry.stored.clone();
     check_refresh(refresh, &view, context)?;
     in_use::refuse_table("REFRESH MATERIALIZED VIEW", &view, context)?;
+    // The rows are made from the newest data, also in REPEATABLE READ.
     internal::require_newest(context)?;
     if !refresh.with_data {
         view.populated = false;
+        // WITH NO DATA: new storage without rows, as TRUNCATE gives.
         truncate::renew(view, context)?;
         return Ok(CommandTag::Word(REFRESH));
     }
@@ -170,6 +179,7 @@ fn refresh(refresh: &RefreshMaterializedView, context: &mut StatementContext<'_>
     Ok(CommandTag::Word(REFRESH))
 }
 
+/// What must be the case, above all for CONCURRENTLY.
 fn check_refresh(
     refresh: &RefreshMaterializedView,
     view: &StoredRelation,
@@ -191,6 +201,8 @@ fn check_refresh(
         let message = "CONCURRENTLY and WITH NO DATA options cannot be used together";
         return Err(SqlError::new(state::SYNTAX_ERROR, message));
     }
+    // PostgreSQL matches old and new rows by such an index. Here rows are compared by their bytes; the index is asked
+    // for all the same.
     let tells_apart = |index: &mote_catalog::catalog_store::stored::StoredIndex| {
         index.unique && index.valid && !index.deferrable && index.is_plain()
     };
@@ -239,6 +251,7 @@ struct Stored {
 }
 
 impl Stored {
+    /// Of a view as it is under the lock.
     fn of(view: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<Stored> {
         let lost = || SqlError::internal("a materialized view has its storage");
         Ok(Stored {
@@ -251,6 +264,7 @@ impl Stored {
         })
     }
 
+    /// Deletes all rows.
     fn delete_all(&self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         self.delete_unless(context, |_| false)
     }
@@ -270,6 +284,7 @@ impl Stored {
             let Some(version) = scan.next(&self.table, transaction, &snapshot) else {
                 return Ok(());
             };
+            // Rows of another layout may be equal and have other bytes: they are written anew.
             if version.layout() == newest && keep(version.bytes()) {
                 continue;
             }
@@ -291,6 +306,7 @@ impl Stored {
         self.insert(new, context)
     }
 
+    /// The rows of the query, counted. Two equal ones without NULL are refused, as in PostgreSQL.
     fn rows_of(&self, query: &mut internal::Query, context: &mut StatementContext<'_>) -> SqlResult<NewRows> {
         let codec = RowCodec::new(&self.relation);
         let layout = self.table.newest_layout().clone();
@@ -308,6 +324,7 @@ impl Stored {
         Ok(new)
     }
 
+    /// 21000, with the row.
     fn duplicate(&self, row: &[Datum], context: &StatementContext<'_>) -> SqlError {
         let record = Datum::Record(Box::new(Record {
             ty: Arc::new(self.relation.row_type()),
@@ -322,6 +339,7 @@ impl Stored {
         SqlError::new(state::CARDINALITY_VIOLATION, message).detail(format!("Row: {shown}"))
     }
 
+    /// Inserts each row as often as it came.
     fn insert(&self, new: NewRows, context: &mut StatementContext<'_>) -> SqlResult<()> {
         let codec = RowCodec::new(&self.relation);
         let layout = self.table.newest_layout().clone();

@@ -32,6 +32,7 @@ impl Command for Reindex {
     }
 }
 
+/// Options in brackets.
 #[derive(Clone, Copy, Default)]
 struct Options {
     concurrently: bool,
@@ -39,6 +40,7 @@ struct Options {
 }
 
 impl Options {
+    /// 42601 for options that REINDEX has not.
     fn read(reindex: &Reindex, text: &str) -> SqlResult<Options> {
         let mut options = Options::default();
         for option in &reindex.options {
@@ -60,6 +62,7 @@ enum Which {
     One(Oid),
 }
 
+/// What REINDEX does, a transaction per table where it is about several.
 pub(super) fn steps(reindex: &Reindex, text: &str, in_block: bool) -> SqlResult<Steps> {
     let options = Options::read(reindex, text)?;
     if options.concurrently {
@@ -81,6 +84,7 @@ pub(super) fn steps(reindex: &Reindex, text: &str, in_block: bool) -> SqlResult<
     }))
 }
 
+/// REINDEX INDEX. That of a partitioned table holds no rows: those of its partitions are built.
 fn index(
     name: &RelationName,
     options: Options,
@@ -93,6 +97,7 @@ fn index(
         parts,
         location: name.location,
     };
+    // A table of this name is told as such.
     let Some((table, index)) = drop::find_index(&qualified, context) else {
         return Err(match schema::find_relation(name, context)? {
             Some(entry) => SqlError::new(
@@ -110,6 +115,7 @@ fn index(
     }
     if entry.stored.partitioning.is_some() {
         refuse_block("REINDEX INDEX", in_block)?;
+        // Partitions come level by level, so that an index's parent is known before it.
         let mut belonging = vec![index.0];
         for partition in schema::partitions_of(table, context) {
             let Some(entry) = context.session.catalog.entry(partition) else {
@@ -130,6 +136,7 @@ fn index(
     one_table(table, Which::One(index), options, steps, context)
 }
 
+/// REINDEX TABLE, or all partitions of one.
 fn table(
     name: &RelationName,
     options: Options,
@@ -166,6 +173,7 @@ fn table(
     one_table(oid, Which::All, options, steps, context)
 }
 
+/// REINDEX SCHEMA, for its owner.
 fn schema_tables(
     name: &str,
     options: Options,
@@ -190,6 +198,7 @@ fn schema_tables(
     many(options, steps, context, |entry| entry.stored.schema == oid.0)
 }
 
+/// REINDEX DATABASE, for its owner.
 fn database(
     name: Option<&str>,
     options: Options,
@@ -246,6 +255,7 @@ fn one_table(
     steps: &mut Steps,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // ShareRowExclusive rather than PostgreSQL's Share: two builds must not write the table's description at once.
     let (mode, writers) = match options.concurrently {
         true => (TableLockMode::ShareUpdateExclusive, Writers::GoOn),
         false => (TableLockMode::ShareRowExclusive, Writers::Wait),

@@ -67,10 +67,12 @@ impl Command for DropRole {
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);
 
+/// CREATE ROLE, USER and GROUP: PostgreSQL 15's rules on who may give which attribute (user.c).
 pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     require_role_admin("permission denied to create role", context)?;
     let name = &*create.name;
     check_name(name)?;
+    // Behind the right to create roles: who has none shall not make others wait.
     schema::reserve_name(ROLES, name, context)?;
     if context.session.catalog.current().role_by_name(name).is_some() {
         return Err(SqlError::new(
@@ -84,6 +86,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         ..StoredRole::new(oid.0, name)
     };
     let relations = apply(&mut role, &create.options, context)?;
+    // Behind the options, which say what is wanted.
     if !context.session.identity().superuser {
         let powers = [
             (role.superuser, "superusers"),
@@ -94,6 +97,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
             return Err(denied(&format!("must be superuser to create {whom}")));
         }
     }
+    // IN ROLE makes the new role a member: that is for those who administer the group.
     for &group in &relations.groups {
         grant::require_admin(group, context.session.identity().user_oid, context)?;
     }
@@ -104,10 +108,12 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
     Ok(CommandTag::Word("CREATE ROLE"))
 }
 
+/// ALTER ROLE with options, and ALTER GROUP .. ADD and DROP USER.
 pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     refuse_reserved(&alter.role)?;
     let oid = schema::role_oid(&alter.role, context)?;
     let before = context.session.catalog.current();
+    // By its OID: the role's row is read under this lock, and written whole.
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let Some(entry) = catalog.roles.get(&oid) else {
@@ -134,6 +140,7 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
         if changes("bypassrls") {
             return Err(denied("must be superuser to change bypassrls attribute"));
         }
+        // Everybody may change his own password.
         if !(only_password && oid == context.session.identity().user_oid) {
             require_role_admin("permission denied", context)?;
         }
@@ -191,6 +198,7 @@ fn everywhere(action: &SetAction, context: &mut StatementContext<'_>) -> SqlResu
     let known = catalog.settings_of_all().map(|entry| entry.object.clone());
     let mut stored = known.clone().unwrap_or_default();
     change_settings(&mut stored.settings, action, context)?;
+    // An empty list leaves no row behind.
     match (known, stored.settings.is_empty()) {
         (None, true) => {}
         (Some(_), true) => write::remove(CLUSTER_SETTINGS, context)?,
@@ -215,6 +223,7 @@ fn in_database(
         Some(role) => stored.role_settings.entry(role.0).or_default(),
     };
     change_settings(settings, action, context)?;
+    // A role without settings in this database leaves no entry.
     stored.role_settings.retain(|_, settings| !settings.is_empty());
     write::put(StoredObject::Database(stored), context)?;
     Ok(CommandTag::Word("ALTER ROLE"))
@@ -227,11 +236,13 @@ pub(super) fn change_settings(
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
     if let SetAction::Value { name, .. } | SetAction::Default { name } | SetAction::Reset { name } = action {
+        // Who may not set it for himself may not for others either.
         Settings::check_may_set(name, context.session.identity().superuser)?;
     }
     match action {
         SetAction::Value { name, values } => {
             let value = set::join(name, values)?;
+            // Who a session is, is not looked at now: the role may be made later (`log_in` leaves these out).
             let name = match settings::is_identity(name) {
                 true => name.to_string(),
                 false => context.session.settings.check_for_later(name, &value)?,
@@ -256,6 +267,7 @@ pub(super) fn change_settings(
     Ok(())
 }
 
+/// 42704 for a name that no setting has; one with a dot may be anybody's.
 fn require_setting(name: &str) -> SqlResult<()> {
     if name.contains('.') {
         return Ok(());
@@ -268,6 +280,7 @@ fn require_setting(name: &str) -> SqlResult<()> {
     })
 }
 
+/// DROP ROLE, one role after the other.
 pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     require_role_admin("permission denied to drop role", context)?;
     for specification in &drop.roles {
@@ -291,6 +304,7 @@ pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlRe
     Ok(CommandTag::Word("DROP ROLE"))
 }
 
+/// Drops a role that owns nothing and was given nothing, and ends its memberships.
 fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = Oid(role.oid);
     schema::reserve_name(oid, "", context)?;
@@ -316,6 +330,7 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
         );
         return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
     }
+    // Of all databases: PostgreSQL keeps these in pg_shdepend.
     let mut dependents = dependents(role.oid, context);
     dependents.extend(large_object::dependents(role.oid, context)?);
     if !dependents.is_empty() {
@@ -329,6 +344,7 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
         .detail(dependents.join("\n")));
     }
     let catalog = context.session.catalog.current();
+    // Memberships in the role end with it.
     let members = catalog.users_of(oid).filter_map(|user| catalog.roles.get(&user));
     for member in members {
         let mut changed = member.object.clone();
@@ -378,6 +394,7 @@ fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
             format!("{depends} {}", shown(user, object, &catalog, context)),
         ));
     }
+    // In the order of OIDs.
     found.sort();
     found.into_iter().map(|(_, line)| line).collect()
 }
@@ -395,14 +412,17 @@ fn shown(oid: Oid, object: &dyn Object, catalog: &Catalog, context: &StatementCo
         .unwrap_or_else(|| format!("{} {}", object.noun(), object.name()))
 }
 
+/// 42704 for a role.
 fn undefined(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
 }
 
+/// 42501 with these words.
 fn denied(message: &str) -> SqlError {
     SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
 }
 
+/// CREATEROLE, or a superuser.
 pub(super) fn require_role_admin(message: &str, context: &StatementContext<'_>) -> SqlResult<()> {
     let session = &*context.session;
     let catalog = session.catalog.current();
@@ -429,6 +449,7 @@ fn refuse_reserved(role: &RoleSpecification) -> SqlResult<()> {
     }
 }
 
+/// 42939 for names that are the system's, or mean something else where a role is named.
 pub(super) fn check_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
         return Err(
@@ -474,6 +495,7 @@ fn apply(
 ) -> SqlResult<Memberships> {
     let mut memberships = Memberships::default();
     for (at, option) in options.iter().enumerate() {
+        // Each option once.
         if options[..at].iter().any(|earlier| earlier.name == option.name) {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,
@@ -487,7 +509,7 @@ fn apply(
             "createdb" => role.create_database = flag,
             "createrole" => role.create_role = flag,
             "inherit" => role.inherit = flag,
-            // There is neither replication nor row security: the attributes are kept and shown.
+            // `Session::may_replicate` asks for REPLICATION. There is no row security: BYPASSRLS is kept and shown.
             "isreplication" => role.replication = flag,
             "bypassrls" => role.bypass_row_security = flag,
             "password" => set_password(role, option, context),
@@ -512,6 +534,7 @@ fn apply(
     Ok(memberships)
 }
 
+/// PASSWORD. What is kept is a verifier; a text that is one already is taken as it is.
 fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut StatementContext<'_>) {
     role.password = match &option.value {
         Some(OptionValue::String(password)) if password.is_empty() => {
@@ -524,6 +547,7 @@ fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut 
     };
 }
 
+/// VALID UNTIL, in microseconds since 2000-01-01 UTC; None: for ever.
 fn valid_until(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Option<i64>> {
     let Some(OptionValue::String(text)) = &option.value else {
         return Ok(None);
@@ -535,6 +559,7 @@ fn valid_until(option: &DefinitionOption, context: &StatementContext<'_>) -> Sql
     }
 }
 
+/// CONNECTION LIMIT; -1 is none.
 fn connection_limit(option: &DefinitionOption) -> SqlResult<i32> {
     match option.value {
         Some(OptionValue::Integer(limit)) if limit >= -1 => Ok(limit),
@@ -549,6 +574,7 @@ fn connection_limit(option: &DefinitionOption) -> SqlResult<i32> {
     }
 }
 
+/// OIDs of the roles in an option's list.
 fn roles_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Vec<Oid>> {
     match &option.value {
         Some(OptionValue::Roles(roles)) => roles.iter().map(|role| schema::role_oid(role, context)).collect(),

@@ -32,6 +32,7 @@ use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
+/// The tag of an ALTER about a type.
 fn alter_tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {
         ObjectKind::Domain => "ALTER DOMAIN",
@@ -86,6 +87,7 @@ pub(super) fn new_type(
     })
 }
 
+/// Whether a type of the name is there, a relation whose rows have it, or an array type that is called so.
 fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
     let catalog = context.session.catalog.current();
     let has_rows = |relation: &Arc<RelationEntry>| relation.stored.kind != StoredKind::Sequence;
@@ -97,6 +99,7 @@ fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
         || array_of.is_some_and(|element| catalog.user_type_named(schema, element).is_some())
 }
 
+/// A user's type by its name.
 fn find(name: &QualifiedName, context: &StatementContext<'_>) -> Option<Arc<TypeEntry>> {
     let catalog = &context.session.catalog;
     let found = catalog.user_type_named(name.qualifier(), name.last())?;
@@ -138,6 +141,7 @@ pub(super) fn to_change(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredUserType> {
     let Some(entry) = find(name, context) else {
+        // A type of the system is told as what it is not, rather than as unknown.
         refuse_extended(name, "change", context)?;
         let builtin = match name.qualifier() {
             None | Some("pg_catalog") => type_by_name(name.last()),
@@ -160,6 +164,7 @@ pub(super) fn to_change(
     Ok(entry.stored.clone())
 }
 
+/// 42501 for whoever is not a member of the type's owner.
 fn require_owner(ty: &StoredUserType, context: &StatementContext<'_>) -> SqlResult<()> {
     if privileges::is_member(&context.session.catalog, Oid(ty.owner)) {
         return Ok(());
@@ -179,6 +184,7 @@ pub(super) fn named(object: &ObjectReference) -> SqlResult<&QualifiedName> {
     }
 }
 
+/// ALTER TYPE .. RENAME TO.
 pub(super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = to_change(named(&rename.object)?, context)?;
     require_kind(rename.kind, &ty)?;
@@ -189,6 +195,7 @@ pub(super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> Sql
     Ok(alter_tag(rename.kind))
 }
 
+/// ALTER TYPE .. OWNER TO.
 pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = to_change(named(&alter.object)?, context)?;
     require_kind(alter.kind, &ty)?;
@@ -202,6 +209,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     Ok(alter_tag(alter.kind))
 }
 
+/// ALTER TYPE .. SET SCHEMA.
 pub(super) fn set_schema(
     alter: &AlterObjectSchema,
     context: &mut StatementContext<'_>,
@@ -226,12 +234,14 @@ pub(super) fn set_schema(
         );
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
+    // Texts that are kept name the type with its schema.
     refuse_named_users(Oid(ty.oid), &ty.name, "SET SCHEMA", &[], context)?;
     ty.schema = target.0;
     write::put(StoredObject::Type(ty), context)?;
     Ok(alter_tag(alter.kind))
 }
 
+/// COMMENT ON TYPE and DOMAIN.
 pub(super) fn comment(
     object: &ObjectReference,
     text: Option<String>,
@@ -244,6 +254,7 @@ pub(super) fn comment(
 
 // What depends on a type
 
+/// Whether a type is one of these, or an array of one.
 fn is_or_holds(ty: Oid, wanted: &[u32]) -> bool {
     let element = ColumnType::new(ty).element();
     wanted.contains(&element.map_or(ty, |element| element.oid).0)
@@ -272,6 +283,7 @@ pub(super) fn refuse_named_users(
 ) -> SqlResult<()> {
     let quoted = deparse::identifier(type_name);
     let names = |text: &str| text.contains(&quoted);
+    // By the index over names that stand in texts, then by what is bound.
     let oid = ty.0;
     let catalog = context.session.catalog.current();
     let found = routine::in_expressions(
@@ -295,6 +307,7 @@ pub(super) fn refuse_named_users(
             return refused(drop_object::described(&entry.stored, context));
         }
     }
+    // Bodies in SQL's own syntax are kept as text, too.
     let naming = catalog.naming(type_name);
     let naming = naming.iter().filter(|oid| !members.contains(&oid.0));
     for entry in naming.filter_map(|&oid| catalog.routine(oid)) {
@@ -401,6 +414,7 @@ enum User {
 }
 
 impl User {
+    /// As messages about dependencies name it.
     fn described(&self, context: &StatementContext<'_>) -> String {
         match self {
             User::Column(entry, position) => format!(
@@ -467,6 +481,7 @@ pub(super) fn remove_column(
     if now.stored.columns[position].dropped {
         return Ok(());
     }
+    // By way of ALTER TABLE, which knows all that depends on a column.
     let text = format!(
         "ALTER TABLE {} DROP COLUMN {} CASCADE",
         schema::qualified_name(&now.stored, context),
@@ -482,6 +497,7 @@ pub(super) fn remove_column(
 
 /// What uses the types, with the type it uses.
 fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
+    // What uses a domain over the type uses the type.
     let domains = domains_over(types, context);
     let with_domains: Vec<u32> = types
         .iter()
@@ -497,6 +513,7 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         .filter(|entry| !types.contains(&entry.stored.oid))
     {
         let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
+        // From the last attribute, so that positions of those before stay as they are.
         for (position, attribute) in attributes.iter().enumerate().rev() {
             let ty = ColumnType::new(Oid(attribute.type_oid));
             let base = ty.element().unwrap_or(ty).oid.0;
@@ -515,6 +532,7 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
 fn domains_over(types: &[u32], context: &StatementContext<'_>) -> Vec<(Arc<TypeEntry>, u32)> {
     let catalog = context.session.catalog.current();
     let mut found: Vec<(Arc<TypeEntry>, u32)> = Vec::new();
+    // Until nothing new is found: a domain may be over a domain over an array.
     loop {
         let known = |oid: u32| types.contains(&oid) || found.iter().any(|(entry, _)| entry.stored.oid == oid);
         let next = catalog.user_types().find_map(|entry| {
@@ -537,6 +555,7 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
         types.contains(&base).then_some(ty)
     };
     let catalog = context.session.catalog.current();
+    // Only what the catalog knows to use one of them is looked at.
     let direct: BTreeSet<Oid> = types.iter().flat_map(|&ty| catalog.users_of(Oid(ty))).collect();
     let mut found = Vec::new();
     for entry in direct.iter().filter_map(|&oid| catalog.relation(oid)) {
@@ -569,6 +588,7 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
         &Search {
             may_name: &|_| true,
             find: &|expr| {
+                // Each expression is told once, by the first type it has a part of.
                 let of = |ty: &&u32| part_of(expr, &[**ty]);
                 types.iter().find(of).copied()
             },
@@ -577,6 +597,7 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
         context,
     )?;
     for (dependent, ty) in expressions {
+        // Not told by itself, and not removed twice.
         if !goes_along(&dependent, types) {
             found.push((User::Expression(dependent), ty));
         }
@@ -616,6 +637,7 @@ fn goes_along(dependent: &Dependent, types: &[u32]) -> bool {
     }
 }
 
+/// DROP TYPE and DROP DOMAIN.
 pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut types = Vec::with_capacity(drop.objects.len());
     for object in &drop.objects {
@@ -662,6 +684,7 @@ pub(super) fn drop_all(
 ) -> SqlResult<()> {
     let oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
     for &oid in &oids {
+        // Nobody makes anything of the types from here on, and nobody changes them.
         object_locks::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
         schema::reserve_name(Oid(oid), "change", context)?;
         if context.session.catalog.current().user_type(Oid(oid)).is_none() {
@@ -695,6 +718,7 @@ fn drop_found(
         return Err(drop_object::refused(subject, &descriptions));
     }
     drop_object::cascade_notice(&descriptions, context);
+    // Users first, those made of others before what they are made of.
     for (user, _) in found {
         user.remove(context)?;
     }
