@@ -26,6 +26,7 @@ pub(super) enum AclKind {
 }
 
 impl AclKind {
+    /// All privileges of the kind: what ALL means.
     pub fn all(self) -> u32 {
         use privilege::*;
         match self {
@@ -38,6 +39,7 @@ impl AclKind {
         }
     }
 
+    /// As messages name the kind.
     pub fn word(self) -> &'static str {
         match self {
             AclKind::Table => "table",
@@ -74,6 +76,7 @@ impl AclKind {
             if !item.columns.is_empty() {
                 return Err(SqlError::unsupported("privileges on columns"));
             }
+            // ALL PRIVILEGES among others.
             let Some(name) = item.name.as_deref() else {
                 bits |= self.all();
                 continue;
@@ -84,6 +87,7 @@ impl AclKind {
                     format!("unrecognized privilege type \"{name}\""),
                 )
             })?;
+            // Known, but not for objects of this kind.
             if bit & self.all() == 0 {
                 return Err(SqlError::new(
                     INVALID_GRANT_OPERATION,
@@ -96,6 +100,7 @@ impl AclKind {
     }
 }
 
+/// A privilege's bit by its name.
 fn bit_of(name: &str) -> Option<u32> {
     Some(match name {
         "insert" => privilege::INSERT,
@@ -144,6 +149,7 @@ pub(super) fn settled(mut acl: Vec<StoredAcl>, owner: u32) -> Vec<StoredAcl> {
     acl
 }
 
+/// Adds privileges to what this grantor has given, with the option to pass them on.
 pub(super) fn grant(
     acl: &mut Vec<StoredAcl>,
     grantee: u32,

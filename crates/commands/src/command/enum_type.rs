@@ -41,6 +41,7 @@ const KEY_GAP: i64 = 1 << 40;
 /// As PostgreSQL's NAMEDATALEN has it.
 const LABEL_BYTES_MAX: usize = 63;
 
+/// CREATE TYPE .. AS ENUM. The keys leave gaps for values to come.
 pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let name = schema::relation_name(&create.name);
     let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
@@ -75,6 +76,7 @@ fn duplicate(ty: Oid, label: &str) -> SqlError {
     ))
 }
 
+/// 42602 for a label that is longer than a name.
 fn check_label(label: &str) -> SqlResult<()> {
     if label.len() <= LABEL_BYTES_MAX {
         return Ok(());
@@ -85,8 +87,10 @@ fn check_label(label: &str) -> SqlResult<()> {
     )
 }
 
+/// ALTER TYPE .. ADD VALUE and RENAME VALUE.
 pub(super) fn alter(alter: &AlterEnum, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = user_type::to_change(&alter.name, context)?;
+    // Enums, domains and composite types are kept alike.
     if ty.domain.is_some() || ty.attributes.is_some() {
         let message = format!("{} is not an enum", mote_types::format_type(Oid(ty.oid), -1));
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
@@ -119,6 +123,7 @@ pub(super) fn alter(alter: &AlterEnum, context: &mut StatementContext<'_>) -> Sq
     Ok(CommandTag::Word("ALTER TYPE"))
 }
 
+/// 22023 for a neighbor or an old label that is not there.
 fn missing(label: &str) -> SqlError {
     SqlError::new(
         state::INVALID_PARAMETER_VALUE,
@@ -126,6 +131,7 @@ fn missing(label: &str) -> SqlError {
     )
 }
 
+/// Adds a value at the end, or before or behind a neighbor.
 fn add(labels: &mut Vec<StoredLabel>, label: &str, place: Option<&EnumPlace>, oid: Oid) -> SqlResult<()> {
     let at = match place {
         None => labels.len(),
@@ -139,10 +145,12 @@ fn add(labels: &mut Vec<StoredLabel>, label: &str, place: Option<&EnumPlace>, oi
         key: key_at(labels, at)?,
         label: label.to_string(),
         sort_order: 0.0,
+        // A value of a type that is older than the transaction cannot be used before the commit, as in PostgreSQL.
         added: true,
     };
     let sort_order = match sort_order_at(labels, at) {
         Some(order) => order,
+        // Nothing lies between two floats any more: all are numbered anew, as PostgreSQL's RenumberEnumType does.
         None => {
             for (position, label) in labels.iter_mut().enumerate() {
                 label.sort_order = (position + 1) as f32;
@@ -162,6 +170,7 @@ fn key_at(labels: &[StoredLabel], at: usize) -> SqlResult<i64> {
         (Some(last), None) => last.key.checked_add(KEY_GAP),
         (None, Some(first)) => first.key.checked_sub(KEY_GAP),
         (Some(before), Some(after)) => {
+            // Halving the gap: forty times at the same place.
             let middle = before.key + (after.key - before.key) / 2;
             (middle > before.key).then_some(middle)
         }
@@ -185,6 +194,7 @@ fn sort_order_at(labels: &[StoredLabel], at: usize) -> Option<f32> {
     (!taken).then_some(order)
 }
 
+/// Another label for a value. Rows hold its key, and follow.
 fn rename(
     ty: &mut StoredUserType,
     old: &str,

@@ -50,11 +50,13 @@ impl Command for AlterExtension {
     }
 }
 
+/// CREATE EXTENSION: runs the script, and remembers what it made as members.
 fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     const TAG: CommandTag = CommandTag::Word("CREATE EXTENSION");
     let name = &*create.name;
     let reserved = format!("{}.{name}", context.session.catalog.database);
     schema::reserve_name(EXTENSION_NAMES, &reserved, context)?;
+    // Some are built in: there for everybody, and never made.
     let builtin = extensions::find(name).is_some_and(|known| known.builtin.is_some());
     if builtin || installed(name, context).is_some() {
         let message = format!("extension \"{name}\" already exists");
@@ -64,6 +66,7 @@ fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlRe
         }
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
+    // The list is compiled in: there is no directory of control files.
     let known = extensions::find(name).ok_or_else(|| unavailable(name))?;
     if let Some(version) = option(&create.options, "new_version").filter(|version| *version != known.version)
     {
@@ -95,6 +98,7 @@ fn create(create: &CreateExtension, context: &mut StatementContext<'_>) -> SqlRe
     Ok(TAG)
 }
 
+/// 58P01, as for a control file that PostgreSQL does not find.
 /// The types of an extension go where no other type has their name.
 fn refuse_taken_types(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     for ty in types_of(known.name) {
@@ -116,6 +120,7 @@ fn unavailable(name: &str) -> SqlError {
     .hint(format!("Available extensions are {}.", known.join(", ")))
 }
 
+/// An option's text, by its name.
 fn option<'o>(options: &'o [DefinitionOption], name: &str) -> Option<&'o str> {
     let found = options.iter().find(|option| &*option.name == name)?;
     match &found.value {
@@ -140,6 +145,7 @@ fn target_schema(options: &[DefinitionOption], context: &mut StatementContext<'_
     }
 }
 
+/// Superusers; for a trusted extension whoever may create schemas in the database.
 fn require_creator(known: &Extension, context: &StatementContext<'_>) -> SqlResult<()> {
     let catalog = &context.session.catalog;
     let identity = context.session.identity();
@@ -159,16 +165,20 @@ fn require_creator(known: &Extension, context: &StatementContext<'_>) -> SqlResu
 /// Runs the script as the first superuser; answers what it made.
 fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<u32>> {
     let name = schema_name(target, context);
+    // Only the target schema: the script must not find objects of users by their names.
     let path = format!("{}, pg_temp", deparse::identifier(&name));
     let settings = [
         ("search_path".to_string(), path),
         ("client_min_messages".to_string(), "warning".to_string()),
     ];
+    // What is there after the script, was not before, and was changed by this transaction is a member.
     let before = objects_in(target, context);
     let statements = parse_text(known.script, context.host)?;
     let text: Arc<str> = known.script.into();
+    // Its functions belong to the superuser, whoever installs it.
     call::changed(Some(SUPERUSER), &settings, context, |context| {
         for parsed in &statements {
+            // Each statement sees what those before have made.
             context.transaction.begin_statement(Access::Write);
             let issued = Issued {
                 text: &text,
@@ -197,6 +207,7 @@ fn objects_in(schema: Oid, context: &StatementContext<'_>) -> BTreeSet<Oid> {
     inside.map(|(oid, _)| Oid(*oid)).collect()
 }
 
+/// A schema's name by its OID.
 fn schema_name(oid: Oid, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
     catalog
@@ -235,6 +246,7 @@ fn to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<Stored
     installed(name, context).ok_or_else(missing)
 }
 
+/// The member routines that are still there.
 fn routines_of(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RoutineEntry>> {
     let catalog = context.session.catalog.current();
     let members = extension.members.iter();
@@ -243,6 +255,7 @@ fn routines_of(extension: &StoredExtension, context: &StatementContext<'_>) -> V
         .collect()
 }
 
+/// The member relations that are still there.
 fn relations_of(extension: &StoredExtension, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
     let members = extension.members.iter();
@@ -251,6 +264,7 @@ fn relations_of(extension: &StoredExtension, context: &StatementContext<'_>) -> 
         .collect()
 }
 
+/// DROP EXTENSION, with its members.
 pub(super) fn drop(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let name = name.last();
     let builtin = extensions::find(name).is_some_and(|known| known.builtin.is_some());
@@ -309,6 +323,7 @@ pub(super) fn set_schema(
     let mut stored = to_change(name.last(), context)?;
     let target = schema::schema_to_move_to(&alter.schema, false, context)?;
     if stored.schema != target.0 {
+        // Members move with it.
         let types: Vec<_> = types_of(&stored.name).collect();
         for ty in types {
             user_type::claim_name(target, ty.name, context)?;
@@ -345,6 +360,7 @@ fn update(alter: &AlterExtension, context: &mut StatementContext<'_>) -> SqlResu
     }
 }
 
+/// COMMENT ON EXTENSION.
 pub(super) fn comment(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut stored = to_change(name, context)?;
     stored.comment = text;

@@ -84,6 +84,7 @@ fn checked(
     Ok(found)
 }
 
+/// 42501 for whoever does not have the role's privileges.
 fn require_privileges(role: Oid, wish: &str, context: &StatementContext<'_>) -> SqlResult<()> {
     if privileges::is_member(&context.session.catalog, role) {
         return Ok(());
@@ -98,6 +99,7 @@ fn naming(role: Oid, context: &StatementContext<'_>) -> Vec<Oid> {
     let database = context.session.catalog.database;
     let is_here = |oid: &Oid| {
         let object = catalog.object(*oid).map(|(object, _)| object.stored());
+        // Objects of other databases are left to statements there; what all share is looked at from each.
         object.is_some_and(|object| database_of(&object, &catalog).is_none_or(|own| own == database))
     };
     catalog.users_of(role).filter(is_here).collect()
@@ -131,11 +133,13 @@ fn held(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<Option<Stored
         let locked = schema::lock_entry(&entry, mode, context)?;
         return Ok(locked.map(|entry| StoredObject::Relation(entry.stored.clone())));
     }
+    // By the lock that changes of the object take.
     write::hold(oid, context)?;
     let catalog = context.session.catalog.current();
     Ok(catalog.object(oid).map(|(object, _)| object.stored()))
 }
 
+/// The owner of an object and, if it has one, its list of privileges.
 fn owner_of(object: &mut StoredObject) -> Option<(&mut u32, Option<&mut Vec<StoredAcl>>)> {
     match object {
         StoredObject::Database(database) => Some((&mut database.owner, Some(&mut database.acl))),
@@ -151,6 +155,7 @@ fn owner_of(object: &mut StoredObject) -> Option<(&mut u32, Option<&mut Vec<Stor
     }
 }
 
+/// Gives what one role owns to another. Privileges that the old owner granted are the new one's grants then.
 fn reassign(old: Oid, new: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     for oid in naming(old, context) {
         let Some(mut object) = held(oid, context)? else {
@@ -198,15 +203,18 @@ fn require_place(object: &StoredObject, new: Oid, context: &StatementContext<'_>
     }
 }
 
+/// Drops what the roles own here, and takes back what they were granted on other objects.
 fn drop_owned(roles: &[Oid], behavior: DropBehavior, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut named: Vec<Oid> = roles.iter().flat_map(|role| naming(*role, context)).collect();
     named.sort();
     named.dedup();
     let mut owned = BTreeSet::new();
+    // Locked one after the other, in the order of OIDs.
     for oid in named {
         let Some(mut object) = held(oid, context)? else {
             continue;
         };
+        // Databases are never dropped by this; privileges on them go.
         let is_shared = matches!(object, StoredObject::Database(_));
         match owner_of(&mut object).map(|(owner, _)| Oid(*owner)) {
             Some(owner) if !is_shared && roles.contains(&owner) => {
@@ -275,6 +283,7 @@ fn drop_all(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
+    // Members of an extension go with it, or stay with it.
     let member = |oid: &Oid| {
         let mut extensions = catalog.extensions.values();
         extensions.any(|entry| entry.object.members.contains(&oid.0))
@@ -295,6 +304,7 @@ fn drop_all(
         ([], [], [one]) => user_type::described(one),
         _ => drop_object::SEVERAL.to_string(),
     };
+    // Relations first: routines and types may go with them.
     drop_object::members(&relations, &subject, behavior, context)?;
     let current = context.session.catalog.current();
     routines.retain(|entry| current.routine(Oid(entry.stored.oid)).is_some());
@@ -303,9 +313,11 @@ fn drop_all(
     types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
     user_type::drop_all(&types, &subject, behavior, context)?;
     drop_named(ObjectKind::Extension, extensions, behavior, context)?;
+    // By now they are empty of what the roles own; what others have in them counts as a dependent.
     drop_named(ObjectKind::Schema, schemas, behavior, context)
 }
 
+/// Extensions and schemas by the statement that drops them.
 fn drop_named(
     kind: ObjectKind,
     names: Vec<String>,

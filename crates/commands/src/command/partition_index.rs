@@ -32,6 +32,7 @@ pub(super) fn check_covers_partition_key(
         "UNIQUE"
     };
     for key in &partitioning.keys {
+        // An expression says nothing about which partition a key is in.
         let Some(column) = key.column else {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
@@ -74,6 +75,7 @@ pub(super) fn provide_in_partitions(
     index: u32,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Also partitions whose DETACH is pending: until it is finished they belong to the table.
     let children: Vec<Oid> = context.session.catalog.current().all_children_of(table).collect();
     for child in children {
         provide(table, index, child, context)?;
@@ -92,6 +94,7 @@ pub(super) fn provide(
     let lost = || SqlError::internal("a partitioned table and its partitions are in the catalog");
     let parent = catalog.entry(parent).ok_or_else(lost)?;
     let entry = catalog.entry(child).ok_or_else(lost)?;
+    // Writers of the partition wait while its index is built.
     let entry = schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
     let mut table = entry.ok_or_else(lost)?.stored.clone();
     let wanted = parent
@@ -100,11 +103,13 @@ pub(super) fn provide(
         .iter()
         .find(|own| own.oid == index)
         .ok_or_else(lost)?;
+    // It has its part already: attached before, or provided by an earlier try.
     if table.indexes.iter().any(|own| own.parent == Some(index)) {
         return Ok(());
     }
     let constraint = constraint_of(&parent.stored, index);
     let mapped = mapped(wanted, &parent.stored, &table)?;
+    // An index that would be equal is taken instead of a second one; behind a key only one that serves a key.
     let equal = table.indexes.iter().position(|own| {
         own.parent.is_none()
             && own.valid
@@ -115,6 +120,7 @@ pub(super) fn provide(
         attach(&mut table, equal, &parent.stored, index);
         return write::put(StoredObject::Relation(table), context);
     }
+    // A primary key of the parent makes the columns of the partitions NOT NULL, too.
     if wanted.primary {
         for key in &mapped.over.keys {
             if let Some(column) = key
@@ -166,6 +172,7 @@ struct Mapped {
 }
 
 impl Mapped {
+    /// The index for the partition, still without a name.
     fn clone_for(&self, wanted: &StoredIndex) -> SqlResult<IndexSpecification> {
         Ok(IndexSpecification {
             name: String::new(),
@@ -180,6 +187,7 @@ impl Mapped {
     }
 }
 
+/// By the names of columns: their positions may differ.
 fn mapped(index: &StoredIndex, parent: &StoredRelation, child: &StoredRelation) -> SqlResult<Mapped> {
     let moved = |column: u16| position_of(child, &parent.columns[column as usize].name).ok();
     let include = index.include.iter().map(|&column| {
@@ -200,6 +208,7 @@ pub(super) fn position_of(child: &StoredRelation, name: &str) -> SqlResult<u16> 
         .ok_or_else(|| SqlError::internal(format!("partition \"{}\" has no column \"{name}\"", child.name)))
 }
 
+/// Whether two indexes over the same table do the same; names do not count.
 fn is_equal(own: &StoredIndex, wanted: &StoredIndex, mapped: &Mapped) -> bool {
     own.method == wanted.method
         && own.unique == wanted.unique
@@ -240,6 +249,7 @@ pub(super) fn attach(table: &mut StoredRelation, position: usize, parent: &Store
     let Some(above) = constraint_of(parent, index).map(|constraint| constraint.oid) else {
         return;
     };
+    // The partition's own constraint becomes part of the parent's.
     let own = constraint_of(table, own).map(|constraint| constraint.oid);
     if let Some(constraint) = table.constraints.iter_mut().find(|c| Some(c.oid) == own) {
         constraint.parent = Some(above);
@@ -261,6 +271,7 @@ fn names(
         (false, false) => "idx",
     };
     let mut parts = create_index::name_parts(&mapped.over.keys, &mapped.include, table);
+    // `p_pkey`, but `p_a_b_key` and `p_a_idx`.
     if wanted.primary {
         parts.truncate(1);
     }
@@ -273,6 +284,7 @@ fn names(
 /// Marks an index of a partitioned table as valid once every partition has its part, and those above it.
 pub(super) fn validate(table: Oid, index: u32, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
+    // Partitions that are detached halfway count.
     let complete = catalog.all_children_of(table).all(|child| {
         catalog.relation(child).is_some_and(|child| {
             let mut indexes = child.stored.indexes.iter();
@@ -310,6 +322,7 @@ pub(super) fn follow(
 ) -> SqlResult<()> {
     let lost = || SqlError::internal("an altered table is in the catalog");
     match command {
+        // The command has put its constraint or index last.
         AlterTableCommand::AddConstraint(_) | AlterTableCommand::AddColumn { .. } => {
             let mut stored = context
                 .session
@@ -349,6 +362,7 @@ pub(super) fn follow(
             let index = index.oid;
             provide_in_partitions(table, index, context)
         }
+        // Whatever the parent has lost is found by comparing, not by the command.
         AlterTableCommand::DropConstraint { .. } | AlterTableCommand::DropColumn { .. } => {
             sweep(table, context)
         }
@@ -367,6 +381,7 @@ pub(super) fn sweep(table: Oid, context: &mut StatementContext<'_>) -> SqlResult
             continue;
         };
         let mut stored = entry.stored.clone();
+        // Of this parent: a partition has one.
         let known = |oid: u32| parent.stored.indexes.iter().any(|index| index.oid == oid);
         let kept = |oid: u32| parent.stored.constraints.iter().any(|own| own.oid == oid);
         let (gone, left): (Vec<_>, Vec<_>) = stored
@@ -379,12 +394,14 @@ pub(super) fn sweep(table: Oid, context: &mut StatementContext<'_>) -> SqlResult
         if gone.is_empty() && before == stored.constraints.len() {
             continue;
         }
+        // Only where something goes.
         schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
         for index in &gone {
             let id = mote_common::IndexId(index.index);
             context.engine_call(|transaction| transaction.drop_index(id))?;
         }
         write::put(StoredObject::Relation(stored), context)?;
+        // What is below rests on what has just gone.
         sweep(child, context)?;
     }
     Ok(())

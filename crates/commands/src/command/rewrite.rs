@@ -27,6 +27,7 @@ struct Walk<'a> {
     given: Vec<Name>,
 }
 
+/// Visits all names of an expression, those of sub-queries in it included.
 pub(super) fn expression(expr: &mut Expr, names: &mut dyn Names) {
     Walk {
         names,
@@ -35,6 +36,7 @@ pub(super) fn expression(expr: &mut Expr, names: &mut dyn Names) {
     .expr(expr);
 }
 
+/// Visits all names of a query.
 pub(super) fn query(query: &mut Query, names: &mut dyn Names) {
     Walk {
         names,
@@ -45,6 +47,7 @@ pub(super) fn query(query: &mut Query, names: &mut dyn Names) {
 
 impl Walk<'_> {
     fn query(&mut self, query: &mut Query) {
+        // Names of WITH reach to the end of the query that has it.
         let outside = self.given.len();
         if let Some(with) = &mut query.with {
             self.with(with);
@@ -66,6 +69,7 @@ impl Walk<'_> {
     }
 
     fn with(&mut self, with: &mut With) {
+        // RECURSIVE: all names are in reach of all queries of the clause; else each only of those behind it.
         if with.recursive {
             self.given
                 .extend(with.tables.iter().map(|table| table.name.clone()));

@@ -25,6 +25,7 @@ pub(super) fn refuse_rows(
     error: impl FnOnce() -> SqlError,
 ) -> SqlResult<()> {
     let text = format!("SELECT 1 FROM {} LIMIT 1", schema::own_rows(table, context));
+    // At a snapshot that sees every row that is committed (`internal::require_newest`).
     match internal::first_row(&text, context)? {
         Some(_) => Err(error()),
         None => Ok(()),
@@ -61,6 +62,7 @@ pub(super) fn check_not_null(
     Ok(())
 }
 
+/// 23502 for a column with NULLs.
 pub(super) fn contains_nulls(
     table: &StoredRelation,
     column: &str,
@@ -88,6 +90,7 @@ pub(super) fn check_rows(
         return Ok(());
     }
     let query = format!(
+        // A condition that is NULL holds.
         "SELECT 1 FROM {} WHERE NOT ({text}) LIMIT 1",
         schema::own_rows(table, context)
     );

@@ -27,6 +27,7 @@ impl Command for Vacuum {
     }
 }
 
+/// The options that make a difference.
 #[derive(Clone, Copy, Default)]
 struct Options {
     vacuum: bool,
@@ -36,6 +37,7 @@ struct Options {
 }
 
 impl Options {
+    /// Options as PostgreSQL knows them, in its order of refusals. Most have nothing to act upon here.
     fn read(vacuum: &Vacuum, text: &str) -> SqlResult<Options> {
         let mut options = Options {
             vacuum: !vacuum.analyze_only,
@@ -99,8 +101,11 @@ struct Target {
     columns: Vec<Name>,
 }
 
+/// What VACUUM and ANALYZE do: the tables are found in the first step, and each is looked at in a transaction of its
+/// own.
 pub(super) fn steps(vacuum: &Vacuum, text: &str, in_block: bool) -> SqlResult<Steps> {
     let options = Options::read(vacuum, text)?;
+    // ANALYZE alone may run in a block.
     if options.vacuum {
         refuse_block("VACUUM", in_block)?;
     }
@@ -110,6 +115,7 @@ pub(super) fn steps(vacuum: &Vacuum, text: &str, in_block: bool) -> SqlResult<St
         for table in &named {
             expand(table, options, &mut targets, context)?;
         }
+        // Without names all tables that the user may look at; the others are told of.
         if named.is_empty() {
             for entry in schema::all_tables(context) {
                 if may_run(&entry, options.vacuum, context) {
@@ -143,6 +149,7 @@ fn expand(
         return Ok(());
     }
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
+    // AccessShare, to find partitions; each target takes its own lock when its turn comes.
     if !lock(&entry, true, TableLockMode::AccessShare, options, context)? {
         return Ok(());
     }
@@ -197,6 +204,7 @@ fn lock(
     options: Options,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<bool> {
+    // SKIP_LOCKED.
     let policy = match options.skip_locked && entry.stored.kind.has_rows() {
         true => WaitPolicy::NoWait,
         false => WaitPolicy::Block,
@@ -214,6 +222,7 @@ fn lock(
     }
 }
 
+/// A WARNING that names the table.
 fn skipping(options: Options, name: &str, reason: &str, code: SqlState, context: &mut StatementContext<'_>) {
     let word = if options.vacuum { "vacuum" } else { "analyze" };
     schema::warning(
@@ -223,6 +232,7 @@ fn skipping(options: Options, name: &str, reason: &str, code: SqlState, context:
     );
 }
 
+/// One table: it may have gone since the first step.
 fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let gone = |context: &mut StatementContext<'_>| {
         if let Some(name) = &target.name {
@@ -234,6 +244,7 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
     let Some(entry) = context.session.catalog.entry(target.oid) else {
         return gone(context);
     };
+    // FULL rewrites the table in PostgreSQL; here only its lock is left of that.
     let mode = match options.full {
         true => TableLockMode::AccessExclusive,
         false => TableLockMode::ShareUpdateExclusive,
@@ -258,6 +269,7 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
         return Ok(());
     }
     let now_us = context.database.now_us();
+    // There is nothing to do; pg_stat_user_tables shows that it was asked for.
     if options.vacuum && entry.stored.partitioning.is_none() {
         context.database.upkeep().vacuumed(target.oid, now_us);
     }
@@ -270,13 +282,16 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
             schema::lock_entry(&below, TableLockMode::AccessShare, context)?;
         }
     }
+    // Behind the locks, as in PostgreSQL: a table that is skipped is not told of its columns.
     check_columns(target, &entry)?;
     analyze::run(&entry, &target.columns, context)?;
+    // ANALYZE by the server itself is counted apart.
     let by_itself = context.session.is_unattended;
     context.database.upkeep().analyzed(target.oid, by_itself, now_us);
     Ok(())
 }
 
+/// The columns that are named: there, and each once.
 fn check_columns(target: &Target, entry: &RelationEntry) -> SqlResult<()> {
     for (position, name) in target.columns.iter().enumerate() {
         let table = &entry.stored;

@@ -33,6 +33,7 @@ impl Command for AlterFunction {
     }
 }
 
+/// The tag of an ALTER about a routine.
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {
         ObjectKind::Procedure => "ALTER PROCEDURE",
@@ -41,6 +42,7 @@ pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     })
 }
 
+/// Whether a statement is about functions, procedures or either.
 pub(in super::super) fn is_routine(kind: ObjectKind) -> bool {
     matches!(
         kind,
@@ -48,6 +50,7 @@ pub(in super::super) fn is_routine(kind: ObjectKind) -> bool {
     )
 }
 
+/// The routine that a statement names, held and owned.
 fn find_own(
     reference: &ObjectReference,
     kind: ObjectKind,
@@ -66,6 +69,7 @@ pub(in super::super) fn alter(
     let entry = find(&alter.signature, alter.kind, context)?;
     require_owner(&entry.stored, context)?;
     let options = Options::from_list(&alter.options, entry.stored.procedure, context)?;
+    // As in CREATE: only sets have a number of rows.
     if options.rows.is_some() && !entry.stored.returns_set {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,
@@ -77,6 +81,7 @@ pub(in super::super) fn alter(
 }
 
 impl Options {
+    /// What was written takes the place of what was there; the rest stays.
     fn apply_to(self, routine: &mut StoredRoutine) {
         fn put<T>(slot: &mut T, new: Option<T>) {
             if let Some(new) = new {
@@ -92,6 +97,7 @@ impl Options {
         put(&mut routine.rows, self.rows);
         for (name, value) in self.settings {
             match value {
+                // RESET ALL, and RESET of one.
                 None if name == "all" => routine.settings.clear(),
                 None => routine.settings.retain(|(known, _)| *known != name),
                 Some(value) => match routine.settings.iter_mut().find(|(known, _)| *known == name) {

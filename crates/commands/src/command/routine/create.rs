@@ -1,4 +1,5 @@
-//! CREATE [OR REPLACE] FUNCTION and PROCEDURE.
+//! CREATE [OR REPLACE] FUNCTION and PROCEDURE: PostgreSQL's CreateFunction (functioncmds.c) and ProcedureCreate
+//! (pg_proc.c).
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -33,6 +34,7 @@ impl Command for CreateFunction {
     }
 }
 
+/// Makes or replaces a routine, and lets its language look at the body.
 pub(in super::super) fn create(
     create: &CreateFunction,
     context: &mut StatementContext<'_>,
@@ -46,6 +48,7 @@ pub(in super::super) fn create(
     let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
     let mut new = define(create, schema_oid, context)?;
     let signature: Vec<u32> = input_types(&new).collect();
+    // Name and input types are what tells routines apart: two of the same wait for one another.
     schema::reserve_name(schema_oid, &format!("{}({signature:?})", new.name), context)?;
     let catalog = context.session.catalog.current();
     let existing = catalog.routines_named(&new.name).find(|known| {
@@ -64,11 +67,13 @@ pub(in super::super) fn create(
         replace(&existing.stored, &mut new, context)?;
     }
     let oid = Oid(new.oid);
+    // Before the body is looked at: it may call itself.
     write::put(StoredObject::Routine(new), context)?;
     validate(oid, context)?;
     Ok(CommandTag::Word(create.name()))
 }
 
+/// What tells routines of one name apart.
 fn input_types(routine: &StoredRoutine) -> impl Iterator<Item = u32> {
     let inputs = routine
         .arguments
@@ -97,6 +102,7 @@ fn in_body(error: SqlError, body: &str, statement: &str) -> SqlError {
     let Some(position) = error.fields().position else {
         return error;
     };
+    // The text must stand in the statement once: elsewhere the place could be another's.
     let only = |text: &str| {
         let mut places = statement.match_indices(text);
         let first = places
@@ -119,6 +125,7 @@ fn in_body(error: SqlError, body: &str, statement: &str) -> SqlError {
     }
 }
 
+/// The routine as the statement describes it, under a new OID.
 fn define(
     create: &CreateFunction,
     schema: Oid,
@@ -127,12 +134,15 @@ fn define(
     let options = Options::read(create, context)?;
     let language = match &options.language {
         Some(language) => language.to_lowercase(),
+        // A body in SQL's own syntax tells its language.
         None if create.body.is_some() => "sql".to_string(),
         None => return Err(invalid("no language specified")),
     };
+    // Code of the server itself cannot be added.
     if matches!(language.as_str(), "c" | "internal") {
         return Err(SqlError::unsupported(format_args!("LANGUAGE {language}")));
     }
+    // There must be a language of the name.
     routine::language(&language, context)?;
     let arguments = arguments(create, &language, context)?;
     let (result, returns_set) = result(create, &arguments, context)?;
@@ -170,6 +180,7 @@ fn define(
         arguments,
         result,
         returns_set,
+        // PostgreSQL's defaults: volatile, unsafe in parallel, called with NULL.
         volatility: options.volatility.unwrap_or('v'),
         strict: options.strict.unwrap_or(false),
         security_definer: options.security_definer.unwrap_or(false),
@@ -205,6 +216,7 @@ fn replace(
         let signature = mote_catalog::routine_text::plain_signature(&entry, &context.session.catalog);
         format!("Use DROP {word} {signature} first.")
     };
+    // Before anything is told of the routine that is there.
     super::find::require_owner(old, context)?;
     new.revision = old.revision;
     if old.procedure != new.procedure {
@@ -223,6 +235,7 @@ fn replace(
             .map(|argument| (argument.name.clone(), argument.ty))
             .collect()
     };
+    // Whoever calls it has planned with the result as it is.
     if old.result != new.result || old.returns_set != new.returns_set {
         let message = if old.procedure {
             "cannot change whether a procedure has output parameters"
@@ -243,6 +256,7 @@ fn replace(
             .filter(|argument| matches!(argument.mode, 'i' | 'b' | 'v'));
         inputs.cloned().collect()
     };
+    // Calls by name, and calls that leave arguments out, must go on to mean the same.
     for (before, after) in inputs(old).iter().zip(&inputs(new)) {
         if !before.name.is_empty() && before.name != after.name {
             return Err(invalid(format!(
@@ -256,6 +270,7 @@ fn replace(
                 .hint(described(old, context)));
         }
     }
+    // The routine stays itself: who may call it, and what depends on it.
     new.oid = old.oid;
     new.owner = old.owner;
     new.acl.clone_from(&old.acl);

@@ -37,6 +37,7 @@ pub(in super::super) fn described(entry: &RoutineEntry, context: &StatementConte
 }
 
 impl Dependent {
+    /// As messages about dependencies name it.
     pub fn described(&self, context: &StatementContext<'_>) -> String {
         let table = |entry: &RelationEntry| drop_object::described(&entry.stored, context);
         match self {
@@ -73,10 +74,12 @@ impl Dependent {
         match self {
             Dependent::View(entry) => drop_object::remove_view(Oid(entry.stored.oid), context),
             Dependent::Routine(entry) => write::remove(Oid(entry.stored.oid), context),
+            // The column would have to go with all that depends on it.
             Dependent::Generated(..) => Err(SqlError::unsupported(
                 "DROP FUNCTION .. CASCADE of a function that a generated column calls",
             )),
             Dependent::Default(entry, position) => {
+                // Each table is locked when its turn comes; `change` takes it as it is then.
                 schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
                 drop_object::change(&entry, context, |relation| {
                     relation.columns[position].default = None
@@ -90,6 +93,7 @@ impl Dependent {
                 let mut triggers = entry.described.triggers.iter();
                 let dropped = triggers.find(|trigger| trigger.name == name);
                 let dropped: Vec<u32> = dropped.map(|trigger| trigger.oid.0).into_iter().collect();
+                // With its clones in partitions.
                 trigger_clones::drop(&dropped, entry.stored.oid, context)
             }
             Dependent::Check(entry, name) => {
@@ -109,6 +113,7 @@ pub(in super::super) struct Search<'a, T> {
     pub find: &'a dyn Fn(&Expr) -> Option<T>,
 }
 
+/// What was found, and in what.
 type Found<T> = Vec<(Dependent, T)>;
 
 /// What uses one of the routines, in order of making.
@@ -116,6 +121,7 @@ pub(super) fn dependents(
     dropped: &[Arc<RoutineEntry>],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<(Dependent, Arc<RoutineEntry>)>> {
+    // A text without the name cannot call it. With it, only binding tells.
     let may_name = |text: &str| dropped.iter().any(|routine| text.contains(&routine.stored.name));
     let find = |bound: &Expr| {
         let mut oids = Vec::new();
@@ -140,6 +146,7 @@ pub(super) fn dependents(
             .cloned()
     };
     let catalog = context.session.catalog.current();
+    // By what the catalog knows to use or name one; all others are not looked at.
     let mut candidates = BTreeSet::new();
     for routine in dropped {
         candidates.extend(catalog.users_of(Oid(routine.stored.oid)));
@@ -191,6 +198,7 @@ pub(in super::super) fn in_expressions<T>(
     Ok(found)
 }
 
+/// Defaults of the arguments of other routines.
 fn in_routines<T>(
     dropped: &[u32],
     candidates: &BTreeSet<Oid>,
@@ -213,6 +221,7 @@ fn in_routines<T>(
     Ok(())
 }
 
+/// Defaults and generation expressions.
 fn in_columns<T>(
     entry: &Arc<RelationEntry>,
     search: &Search<'_, T>,
@@ -252,6 +261,7 @@ fn in_columns<T>(
     Ok(())
 }
 
+/// CHECK constraints of tables.
 fn in_checks<T>(
     entry: &Arc<RelationEntry>,
     search: &Search<'_, T>,
@@ -273,6 +283,7 @@ fn in_checks<T>(
     Ok(())
 }
 
+/// Triggers by their function (`called`) or their condition.
 fn in_triggers<T>(
     entry: &Arc<RelationEntry>,
     called: &dyn Fn(Oid) -> Option<T>,
@@ -300,8 +311,10 @@ fn in_triggers<T>(
     Ok(())
 }
 
+/// How a text of its kind is bound.
 type Bind = dyn Fn(&str, &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr>;
 
+/// Binds a text over the rows of a relation.
 fn over(
     entry: &Arc<RelationEntry>,
     purpose: RelationExpression,
@@ -314,6 +327,7 @@ fn over(
     })
 }
 
+/// Binds a text that reads no row.
 fn free(text: &str, catalog: &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr> {
     mote_sql::bind::bind_free_text(text, catalog)
 }
@@ -325,6 +339,7 @@ fn found_in<T>(
     context: &mut StatementContext<'_>,
     bind: impl Fn(&str, &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr>,
 ) -> SqlResult<Option<T>> {
+    // Cheap: most texts end here.
     if !(search.may_name)(text) {
         return Ok(None);
     }

@@ -36,6 +36,7 @@ pub(super) fn resolve_type(name: &TypeName, context: &StatementContext<'_>) -> S
     )
 }
 
+/// The arguments, in the order written, with what each may be beside the others checked.
 pub(super) fn arguments(
     create: &CreateFunction,
     language: &str,
@@ -97,6 +98,7 @@ pub(super) fn arguments(
 /// PostgreSQL's FUNC_MAX_ARGS.
 const ARGUMENTS_MAX: usize = 100;
 
+/// One argument: mode, type and default. Modes are PostgreSQL's letters of pg_proc.proargmodes.
 fn argument(
     parameter: &FunctionParameter,
     procedure: bool,
@@ -118,6 +120,7 @@ fn argument(
     };
     let oid = Oid(ty.oid);
     let is_input = matches!(mode, 'i' | 'b' | 'v');
+    // Types that no value of SQL has.
     if matches!(oid, oid::VOID | oid::TRIGGER) || (matches!(oid, oid::CSTRING | oid::INTERNAL | oid::ANY)) {
         let shown = ColumnType::new(oid).name();
         return Err(match language {
@@ -141,6 +144,7 @@ fn argument(
             *default_seen = true;
             Some(default_text(value, ty, context)?)
         }
+        // Arguments are left out from the end.
         None if *default_seen && is_input => {
             return Err(invalid(
                 "input parameters after one with a default value must also have defaults",
@@ -156,6 +160,7 @@ fn argument(
     })
 }
 
+/// The text of an argument's default. A polymorphic one has no type to be converted to yet.
 fn default_text(
     value: &mote_grammar::ast::Expr,
     ty: StoredType,
@@ -192,6 +197,7 @@ pub(super) fn result(
         .iter()
         .filter(|argument| matches!(argument.mode, 'o' | 'b' | 't'))
         .collect();
+    // One output is the result itself, several make a record; of a procedure always a record.
     let of_outputs = match outputs.as_slice() {
         [] => None,
         [only] if !create.procedure => Some(only.ty),
@@ -215,6 +221,7 @@ pub(super) fn result(
         return Ok((of_outputs.expect("there are columns"), true));
     }
     let ty = resolve_type(&single, context)?;
+    // RETURNS beside outputs must say what they make.
     if let Some(wanted) = of_outputs
         && wanted != ty
     {
@@ -226,6 +233,7 @@ pub(super) fn result(
     Ok((ty, written.set_of))
 }
 
+/// Results that a body in SQL cannot give.
 pub(super) fn check_sql_result(result: StoredType) -> SqlResult<()> {
     let oid = Oid(result.oid);
     if matches!(oid, oid::TRIGGER | oid::CSTRING | oid::INTERNAL | oid::ANY) {
@@ -242,6 +250,7 @@ pub(super) fn check_polymorphic(arguments: &[StoredArgument], result: StoredType
     let outputs = arguments
         .iter()
         .filter(|argument| matches!(argument.mode, 'o' | 'b' | 't'));
+    // Each output by itself, and the result.
     for ty in outputs.map(|argument| argument.ty.oid).chain([result.oid]) {
         let inputs = arguments
             .iter()
