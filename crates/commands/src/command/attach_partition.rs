@@ -367,6 +367,7 @@ pub fn finish_detach(parent: Oid, partition: Oid, context: &mut StatementContext
                 format!("{what} was removed concurrently"),
             ));
         };
+        // Parent first. Both may have been changed since the first half.
         schema::lock_entry(&entry, mode, context)?;
     }
     let pending = context.session.catalog.entry(partition).filter(|entry| {
@@ -375,6 +376,7 @@ pub fn finish_detach(parent: Oid, partition: Oid, context: &mut StatementContext
     });
     match pending {
         Some(entry) => release(&entry, context),
+        // Somebody has finalized it meanwhile.
         None => Ok(()),
     }
 }
@@ -438,6 +440,7 @@ pub(super) fn attach_index(
     let child = context.session.catalog.entry(below).ok_or_else(lost)?;
     schema::lock_entry(&parent, TableLockMode::ShareUpdateExclusive, context)?;
     let child = schema::lock_entry(&child, TableLockMode::ShareUpdateExclusive, context)?;
+    // Looked up again under the locks.
     let parent = context.session.catalog.entry(above).ok_or_else(lost)?;
     let mut table = child.ok_or_else(lost)?.stored.clone();
     let position = table
@@ -445,6 +448,7 @@ pub(super) fn attach_index(
         .iter()
         .position(|own| own.oid == part.0)
         .ok_or_else(lost)?;
+    // Attached already: nothing to do.
     if table.indexes[position].parent == Some(index.0) {
         return Ok(());
     }
@@ -479,6 +483,7 @@ pub(super) fn attach_index(
     if !partition_index::fits(&parent.stored, index.0, &table, position)? {
         return refused("The index definitions do not match.".into());
     }
+    // A key's index can only be answered by a key's.
     let constrained = |table: &StoredRelation, index| partition_index::constraint_of(table, index).is_some();
     if constrained(&parent.stored, index.0) && !constrained(&table, part.0) {
         let name = deparse::identifier(&name.name);
@@ -489,9 +494,11 @@ pub(super) fn attach_index(
     }
     partition_index::attach(&mut table, position, &parent.stored, index.0);
     write::put(StoredObject::Relation(table), context)?;
+    // This may have been the last partition that was missing.
     partition_index::validate(above, index.0, context)
 }
 
+/// (table, index) for the name of an index; 42P01 where there is none.
 fn find_index(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<(Oid, Oid)> {
     let parts = name.schema.iter().chain([&name.name]).cloned().collect();
     let qualified = mote_grammar::ast::QualifiedName {

@@ -26,6 +26,7 @@ impl Command for Cluster {
     }
 }
 
+/// What CLUSTER does: one table, or each that remembers an index, in a transaction of its own.
 pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<Steps> {
     for option in &cluster.options {
         if &*option.name != "verbose" {
@@ -37,6 +38,7 @@ pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<
     let Some(name) = cluster.table.clone() else {
         refuse_block("CLUSTER", in_block)?;
         return Ok(Steps::first(|steps, context| {
+            // Those of others are left out without a word.
             for entry in schema::all_tables(context) {
                 let owner = Oid(entry.stored.owner);
                 let clustered = entry.stored.indexes.iter().find(|index| index.clustered);

@@ -30,6 +30,7 @@ impl Command for CreateTableAs {
     }
 }
 
+/// CREATE TABLE AS and SELECT INTO.
 pub(super) fn run(
     create: &CreateTableAs,
     text: &str,
@@ -38,6 +39,7 @@ pub(super) fn run(
     const NO_DATA: CommandTag = CommandTag::Word("CREATE TABLE AS");
     refuse_unsupported(create)?;
     let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
+    // Ahead of the query: it may run long, and the name is looked for only once.
     schema::reserve_name(schema_oid, &create.name.name, context)?;
     if schema::relation_exists(schema_oid, &create.name.name, context) {
         if create.if_not_exists {
@@ -52,6 +54,7 @@ pub(super) fn run(
         statement: create.source.clone(),
         range: 0..text.len(),
     };
+    // Privileges are checked and locks taken; the query runs when the table is there.
     let mut query = internal::Query::prepare(&statement, text, context)?;
     if create.columns.len() > query.output().len() {
         return Err(SqlError::new(
@@ -74,6 +77,7 @@ pub(super) fn run(
     let definition = TableDefinition::new(table.columns.iter().map(create_table::column_storage).collect());
     table.table = schema::make_storage(&table, &definition, context)?.0;
     let oid = Oid(table.oid);
+    // The rows are written by the description in the catalog.
     write::put(StoredObject::Relation(table), context)?;
     if !create.with_data {
         return Ok(NO_DATA);
@@ -95,6 +99,7 @@ pub(super) fn fill(
         .engine()
         .table(relation.table)
         .ok_or_else(|| SqlError::internal("a new table has its storage"))?;
+    // All columns come from the query: nothing is computed, no default applies.
     let given: Vec<usize> = (0..relation.columns.len()).collect();
     let mut sink = Sink::new(&relation, storage.clone(), &given, None, &context.session.catalog)?;
     let layout = storage.newest_layout().clone();
@@ -102,6 +107,7 @@ pub(super) fn fill(
     let mut values = Values::default();
     let mut new = Vec::with_capacity(given.len());
     let mut count = 0;
+    // Each row goes in as it comes. The new table is none that the query could read.
     query.run(context, &mut |context, row| {
         new.clear();
         new.extend_from_slice(row);
@@ -114,6 +120,7 @@ pub(super) fn fill(
     Ok(count)
 }
 
+/// 0A000 for what is parsed and not implemented.
 fn refuse_unsupported(create: &CreateTableAs) -> SqlResult<()> {
     if let Statement::Execute(_) = create.source {
         return Err(SqlError::unsupported("CREATE TABLE AS EXECUTE"));

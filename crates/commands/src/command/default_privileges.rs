@@ -42,6 +42,7 @@ fn kind_of(grant: &Grant) -> SqlResult<(AclKind, &'static str)> {
     })
 }
 
+/// The letter of pg_default_acl.defaclobjtype; None for kinds without defaults.
 fn letter(kind: AclKind) -> Option<char> {
     match kind {
         AclKind::Table => Some('r'),
@@ -69,6 +70,7 @@ pub(super) fn described(defaults: &StoredDefaultAcl, context: &StatementContext<
     format!("default privileges on new {plural} belonging to role {role}{place}")
 }
 
+/// ALTER DEFAULT PRIVILEGES: of the user, or of roles that he can become.
 fn alter(alter: &AlterDefaultPrivileges, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let grant = &alter.action;
     let grantees = grantees(grant, context)?;
@@ -81,11 +83,13 @@ fn alter(alter: &AlterDefaultPrivileges, context: &mut StatementContext<'_>) -> 
             .collect::<SqlResult<Vec<Oid>>>()?,
     };
     for &role in &roles {
+        // What a role gives by default is for those who act as that role.
         privileges::require_member(&context.session.catalog, role)?;
         if alter.schemas.is_empty() {
             change(grant, kind, bits, &grantees, role, Oid::INVALID, context)?;
         }
         for name in &alter.schemas {
+            // The schema stays until the list that names it is committed.
             let schema = schema::kept_schema(name, context)?;
             if kind == AclKind::Schema {
                 let message = "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS";
@@ -97,6 +101,7 @@ fn alter(alter: &AlterDefaultPrivileges, context: &mut StatementContext<'_>) -> 
     Ok(CommandTag::Word("ALTER DEFAULT PRIVILEGES"))
 }
 
+/// OIDs of the grantees; 0 is PUBLIC.
 fn grantees(grant: &Grant, context: &StatementContext<'_>) -> SqlResult<Vec<u32>> {
     let oid_of = |role: &RoleSpecification| match role {
         RoleSpecification::Public => Ok(Oid::INVALID.0),
@@ -105,6 +110,7 @@ fn grantees(grant: &Grant, context: &StatementContext<'_>) -> SqlResult<Vec<u32>
     grant.grantees.iter().map(oid_of).collect()
 }
 
+/// The privileges as bits of the kind.
 fn bits(grant: &Grant, kind: AclKind, noun: &str) -> SqlResult<u32> {
     if grant
         .privileges
@@ -140,6 +146,7 @@ fn change(
         schema: schema.0,
         kind: letter(kind).ok_or_else(|| SqlError::internal("databases have no default privileges"))?,
     };
+    // What the list would say if nobody had said anything.
     let said_nothing = match schema {
         Oid::INVALID => sorted(acl::with_defaults(&[], role.0, kind, kind.everybody())),
         _ => Vec::new(),
@@ -160,6 +167,7 @@ fn change(
         acl::revoke(&mut list, grantee, role.0, bits, option_only, cascade, role.0)?;
     }
     let list = sorted(list);
+    // A list that makes no difference is not kept.
     match (before, list == said_nothing) {
         (None, true) => Ok(()),
         (Some(entry), true) => write::remove(Oid(entry.object.oid), context),
@@ -227,6 +235,7 @@ pub(super) fn of_new(
         return Vec::new();
     }
     let built_in = sorted(acl::with_defaults(&[], owner, kind, kind.everybody()));
+    // The database's list takes the place of what is built in, the schema's is added to it.
     let mut list = everywhere.map_or_else(|| built_in.clone(), |entry| entry.object.acl.clone());
     for item in here.iter().flat_map(|entry| &entry.object.acl) {
         acl::merge(&mut list, *item);
@@ -249,6 +258,7 @@ pub(super) fn forget_database(database: Oid, context: &mut StatementContext<'_>)
     forget(database, |key| key.database == database.0, context)
 }
 
+/// Removes the lists that go with an object.
 fn forget(
     used: Oid,
     goes: impl Fn(&DefaultAclKey) -> bool,

@@ -1,4 +1,7 @@
 //! LIKE in CREATE TABLE: columns, and what INCLUDING asks for, copied from another relation.
+//!
+//! Nothing ties the new table to its source afterwards. Columns and checks come in while the table is described
+//! (`add`), indexes when it is made (`add_indexes`). PostgreSQL: transformTableLikeClause, expandTableLikeClause.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -15,6 +18,7 @@ use mote_catalog::catalog_store::stored::{
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
+/// The relation that LIKE names, with SELECT on it.
 fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
     let entry = schema::find_relation(&copied.table, context)?
         .ok_or_else(|| schema::undefined_table(&copied.table))?;
@@ -54,6 +58,7 @@ pub(super) fn add(
             ));
         }
         let mut new = column.clone();
+        // A serial's default is copied with DEFAULTS, its sequence is not: both tables count by the same one.
         new.owned_sequence = None;
         new.inheritance = StoredInheritance::default();
         if !copied.defaults {
@@ -65,6 +70,7 @@ pub(super) fn add(
         if !copied.comments {
             new.comment = None;
         }
+        // An identity cannot share its sequence.
         if new.identity_always.is_some() {
             if copied.identity {
                 let ty = ColumnType::new(Oid(new.type_oid));
@@ -81,6 +87,7 @@ pub(super) fn add(
         }
     }
     if copied.constraints {
+        // NOT NULL comes with the column in any case.
         for constraint in &source.constraints {
             constraints.extend(check_of(constraint, context)?);
         }
@@ -88,6 +95,7 @@ pub(super) fn add(
     Ok(())
 }
 
+/// A CHECK as CREATE TABLE would have written it; its expression stands nowhere in the statement.
 fn check_of(stored: &StoredConstraint, context: &mut StatementContext<'_>) -> SqlResult<Option<Constraint>> {
     let StoredConstraintKind::Check { expression } = &stored.kind else {
         return Ok(None);
@@ -116,6 +124,7 @@ pub(super) fn add_indexes(
     }
     let source = source(copied, context)?;
     for index in &source.indexes {
+        // Looked up anew: each index is written into the description before the next one.
         let entry = schema::find_relation(new_table, context)?
             .ok_or_else(|| SqlError::internal("a table that was just made exists"))?;
         let mut table = entry.stored.clone();
@@ -126,6 +135,7 @@ pub(super) fn add_indexes(
             );
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
         }
+        // By name, since the new table may have columns of its own in front.
         let moved = |position: u16| {
             let name = &source.columns[position as usize].name;
             table
@@ -141,6 +151,7 @@ pub(super) fn add_indexes(
             .iter()
             .map(|&column| moved(column).ok_or_else(missing))
             .collect::<SqlResult<Vec<u16>>>()?;
+        // A key is copied as a key, with a constraint of its own.
         let constraint = source.constraints.iter().find(|constraint| {
             matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
         });
@@ -153,6 +164,7 @@ pub(super) fn add_indexes(
         if index.primary {
             parts.truncate(1);
         }
+        // Chosen after the new table, whatever the source's are called.
         let name = schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context);
         let specification = IndexSpecification {
             name: name.clone(),
@@ -164,6 +176,7 @@ pub(super) fn add_indexes(
             primary: index.primary,
             nulls_not_distinct: index.nulls_not_distinct,
         };
+        // Over no rows.
         let made = create_index::build(specification, &table, context)?;
         if let Some(constraint) = constraint {
             let index = made.oid;

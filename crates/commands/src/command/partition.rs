@@ -393,6 +393,7 @@ fn check_against(
             )))
         }
         Some(BoundConflict::Overlap { with, value }) => {
+            // The error points at the value that overlaps, where the statement has one.
             let value = match &written.kind {
                 WrittenBound::In(values) => values.get(value),
                 WrittenBound::Range { from, .. } if value == 0 => range_expr(from),
@@ -412,6 +413,7 @@ fn check_against(
     }
 }
 
+/// The first value of a range's end, which errors point at; None for MINVALUE and MAXVALUE.
 fn range_expr(datums: &[PartitionRangeDatum]) -> Option<&ast::Expr> {
     match datums.first() {
         Some(PartitionRangeDatum::Value(expr)) => Some(expr),

@@ -270,6 +270,7 @@ fn one_table(
     let mut replaced: Vec<(usize, IndexId)> = Vec::new();
     for (at, index) in table.indexes.iter().enumerate() {
         let wanted = match which {
+            // An invalid index of an earlier failure is left alone by CONCURRENTLY, as in PostgreSQL.
             Which::All => !options.concurrently || index.valid,
             Which::One(oid) => index.oid == oid.0,
         };
@@ -277,11 +278,13 @@ fn one_table(
             if !options.concurrently {
                 in_use::refuse("REINDEX INDEX", index.oid, &index.name, context)?;
             }
+            // A fresh index of the engine beside the old one, under a description that is not yet written.
             let made = rebuild::rebuild_index(index.clone(), &table, writers, context)?;
             replaced.push((at, IndexId(made.index)));
         }
     }
     if options.concurrently {
+        // The old ones go in later steps, when nobody reads them.
         let old = exchange_among_readers(&mut table, &replaced, context);
         write::put(StoredObject::Relation(table.clone()), context)?;
         remove_unread(oid, old, steps);
@@ -318,6 +321,7 @@ fn exchange(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let storage = mote_common::TableId(table.table);
+    // The only moment at which readers wait.
     context.engine_call(|transaction| {
         transaction.lock_table(
             storage,
@@ -344,6 +348,7 @@ fn exchange_among_readers(
     for &(at, made) in replaced {
         let name = table.indexes[at].name.clone();
         let taken = |name: &str| table.indexes.iter().any(|index| index.name == name);
+        // Under a new OID: the old OID stays with the index that works.
         let left = schema::choose_name(Oid(table.schema), &[&name], "ccold", taken, context);
         let index = StoredIndex {
             oid: context.database.catalog().allocate_oid().0,
@@ -380,6 +385,7 @@ fn wait_for_all(
     Ok(context.session.catalog.entry(table))
 }
 
+/// Drops the old indexes; a table that is gone has taken them along.
 fn remove_now(table: Oid, old: &[u32], context: &mut StatementContext<'_>) -> SqlResult<()> {
     let Some(entry) = wait_for_all(table, context)? else {
         return Ok(());

@@ -46,6 +46,7 @@ pub(super) fn query(query: &mut Query, names: &mut dyn Names) {
 }
 
 impl Walk<'_> {
+    /// WITH first, since the rest of the query may use its names.
     fn query(&mut self, query: &mut Query) {
         // Names of WITH reach to the end of the query that has it.
         let outside = self.given.len();
@@ -68,6 +69,7 @@ impl Walk<'_> {
         self.given.truncate(outside);
     }
 
+    /// The queries of a WITH clause, each with the names in reach of it.
     fn with(&mut self, with: &mut With) {
         // RECURSIVE: all names are in reach of all queries of the clause; else each only of those behind it.
         if with.recursive {
@@ -103,6 +105,7 @@ impl Walk<'_> {
             .for_each(|window| self.window(&mut window.specification));
     }
 
+    /// One element of GROUP BY, nested as it may be.
     fn grouping(&mut self, element: &mut GroupingElement) {
         match element {
             GroupingElement::Expr(expr) => self.expr(expr),
@@ -113,9 +116,11 @@ impl Walk<'_> {
         }
     }
 
+    /// An item of FROM. Joins by USING and NATURAL have no expression; their columns keep their names.
     fn from_item(&mut self, item: &mut FromItem) {
         match item {
             FromItem::Relation(reference) => {
+                // A name with a schema is never one of WITH.
                 let given = reference.name.schema.is_none() && self.given.contains(&reference.name.name);
                 if !given {
                     self.names.relation(reference);
@@ -138,6 +143,7 @@ impl Walk<'_> {
         }
     }
 
+    /// A window's keys and the bounds of its frame.
     fn window(&mut self, window: &mut WindowSpecification) {
         self.list(&mut window.partition_by);
         self.sort(&mut window.order_by);
@@ -158,6 +164,7 @@ impl Walk<'_> {
         list.iter_mut().for_each(|expr| self.expr(expr));
     }
 
+    /// All expressions of a call: arguments, ORDER BY, FILTER, OVER.
     fn call(&mut self, call: &mut FunctionCall) {
         call.arguments
             .iter_mut()
@@ -167,6 +174,8 @@ impl Walk<'_> {
         call.over.iter_mut().for_each(|window| self.window(window));
     }
 
+    /// The expression itself, then its parts: whoever rewrites it sees it before they are visited. Without a
+    /// wildcard, so that a new kind of expression is not forgotten here.
     fn expr(&mut self, expr: &mut Expr) {
         self.names.expression(expr);
         match &mut expr.kind {
@@ -248,6 +257,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Subscripts are expressions; fields are names of types' attributes.
     fn step(&mut self, step: &mut IndirectionStep) {
         match step {
             IndirectionStep::Field(_) | IndirectionStep::Star => {}
@@ -273,6 +283,7 @@ impl Names for Regclass<'_> {
                 let Some(argument) = call.arguments.first_mut() else {
                     return;
                 };
+                // The constant becomes a regclass, by which the arm below writes its schema.
                 if matches!(argument.value.kind, ExprKind::Constant(Constant::String(_))) {
                     let operand = argument.value.clone();
                     argument.value.kind = ExprKind::Cast {
@@ -282,6 +293,7 @@ impl Names for Regclass<'_> {
                 }
             }
             ExprKind::Cast { operand, target } if target.name.last() == "regclass" => {
+                // A name that is not found stays as it is: it may be made later.
                 if let ExprKind::Constant(Constant::String(name)) = &mut operand.kind
                     && let Some(full) = (self.qualified)(name)
                 {
@@ -293,6 +305,7 @@ impl Names for Regclass<'_> {
     }
 }
 
+/// The type's name as the grammar gives it.
 fn regclass() -> TypeName {
     TypeName {
         name: QualifiedName {
@@ -314,6 +327,7 @@ struct RenameColumn<'a> {
 }
 
 impl Names for RenameColumn<'_> {
+    // `column` and `table.column`: the last part is the column's.
     fn column(&mut self, column: &mut ColumnReference) {
         if let Some(last) = column.parts.last_mut()
             && **last == *self.old
@@ -332,6 +346,7 @@ pub(super) fn rename_column(text: &str, old: &str, new: &str) -> SqlResult<Strin
 
 /// An expression's tree from its stored text.
 pub(super) fn parse_expression(text: &str) -> SqlResult<Expr> {
+    // By way of a SELECT: the grammar has no entry for a bare expression.
     let parsed = mote_grammar::parser::parse(&format!("SELECT {text}"))?;
     if let Some(Statement::Query(query)) = parsed.into_iter().next().map(|parsed| parsed.statement)
         && let QueryBody::Select(select) = query.body

@@ -1,4 +1,5 @@
-//! SET CONSTRAINTS: when the deferrable constraints of this transaction are checked.
+//! SET CONSTRAINTS: when the deferrable constraints of this transaction are checked. PostgreSQL:
+//! AfterTriggerSetState.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
@@ -27,11 +28,14 @@ impl Command for SetConstraints {
 
 const NAME: &str = "SET CONSTRAINTS";
 
+/// SET CONSTRAINTS ALL or by name. It holds until the transaction ends, or the savepoint that it stands in is rolled
+/// back.
 pub(super) fn run(
     set: &SetConstraints,
     in_block: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
+    // PostgreSQL only warns: the implicit transaction ends with the statement.
     if !in_block {
         let message = format!("{NAME} can only be used in transaction blocks");
         let warning = SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message);
@@ -49,6 +53,7 @@ pub(super) fn run(
             DeferredEvents::of(context.session).set(constraint, set.deferred, depth);
         }
     }
+    // IMMEDIATE: what was put off is checked here, and an error is this statement's.
     if !set.deferred {
         after::fire_deferred(false, context)?;
     }
@@ -59,6 +64,7 @@ pub(super) fn run(
 fn with_those_of_partitions(mut constraints: Vec<Oid>, context: &StatementContext<'_>) -> Vec<Oid> {
     let catalog = context.session.catalog.current();
     let mut next = 0;
+    // The list grows by the parts of each; a part may have parts itself.
     while let Some(&above) = constraints.get(next) {
         next += 1;
         let parts = catalog
@@ -89,6 +95,7 @@ fn deferrable(name: &RelationName, deferred: bool, context: &StatementContext<'_
     };
     let current = catalog.current();
     let naming = current.naming(&name.name);
+    // The first schema with such a constraint counts, and all of the name in it, whatever table they belong to.
     for schema in schemas {
         let relations = naming
             .iter()
@@ -100,6 +107,7 @@ fn deferrable(name: &RelationName, deferred: bool, context: &StatementContext<'_
             let constraints = relation.described.constraints.iter();
             let constraints = constraints.filter(|constraint| *constraint.name == *name.name);
             named.extend(constraints.map(|constraint| (constraint.oid, constraint.deferrable)));
+            // Constraint triggers are constraints, too.
             let triggers = relation.described.triggers.iter();
             let triggers = triggers.filter(|trigger| *trigger.name == *name.name);
             let constraints = triggers.filter_map(|trigger| trigger.constraint);
@@ -108,6 +116,7 @@ fn deferrable(name: &RelationName, deferred: bool, context: &StatementContext<'_
         if named.is_empty() {
             continue;
         }
+        // IMMEDIATE is nothing new for those that are not deferrable.
         if deferred && named.iter().any(|(_, deferrable)| !deferrable) {
             return Err(SqlError::new(
                 state::WRONG_OBJECT_TYPE,

@@ -13,10 +13,12 @@ use super::{inherit, partition_index, schema};
 use mote_catalog::catalog_store::stored::{StoredConstraintTrigger, StoredRelation, StoredTrigger};
 use mote_executor::context::StatementContext;
 
+/// The catalog contradicts itself.
 fn lost() -> SqlError {
     SqlError::internal("a partitioned table and its partitions are in the catalog")
 }
 
+/// A relation's name by its OID; empty if it is gone.
 fn name_of(relation: u32, context: &StatementContext<'_>) -> String {
     let entry = context.session.catalog.entry(Oid(relation));
     entry.map(|entry| entry.stored.name.clone()).unwrap_or_default()
@@ -35,6 +37,7 @@ fn locked_partitions(
         let Some(entry) = context.session.catalog.entry(child) else {
             continue;
         };
+        // It may have been detached while we waited.
         if let Some(entry) = schema::lock_entry(&entry, mode, context)?
             && entry.stored.parents.contains(&table)
         {
@@ -73,6 +76,7 @@ pub(super) fn inherit(parent: Oid, child: Oid, context: &mut StatementContext<'_
     Ok(())
 }
 
+/// Gives one partition a clone, or replaces the one it has, and those below it.
 fn add(
     trigger: &StoredTrigger,
     above: &StoredRelation,
@@ -84,6 +88,7 @@ fn add(
     if known.is_some() && !replace {
         refuse_taken(&trigger.name, &table)?;
     }
+    // OR REPLACE never replaces a constraint trigger.
     if known.is_some_and(|at| table.triggers[at].constraint.is_some()) {
         let (name, relation) = (&trigger.name, &table.name);
         return Err(SqlError::new(
@@ -97,6 +102,7 @@ fn add(
             Some(at) => table.triggers[at].oid,
             None => catalog.allocate_oid().0,
         },
+        // A clone is itself the parent of those below it.
         parent: Some(trigger.oid),
         comment: None,
         constraint: trigger.constraint.map(|constraint| StoredConstraintTrigger {
@@ -105,6 +111,7 @@ fn add(
         }),
         ..trigger.clone()
     };
+    // By name: the partition may have its columns at other positions.
     for column in &mut clone.columns {
         *column = partition_index::position_of(&table, &above.columns[*column as usize].name)?;
     }
@@ -219,6 +226,7 @@ pub(super) fn check_attachable(table: &StoredRelation) -> SqlResult<()> {
     }
 }
 
+/// 42710 for a name that a trigger of the table has.
 pub(super) fn refuse_taken(name: &str, table: &StoredRelation) -> SqlResult<()> {
     if !table.triggers.iter().any(|known| known.name == name) {
         return Ok(());

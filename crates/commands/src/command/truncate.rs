@@ -33,6 +33,8 @@ impl Command for Truncate {
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 
+/// TRUNCATE: ExecuteTruncateGuts of PostgreSQL. Tables are locked and their references looked at before any is
+/// emptied.
 pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut tables: Vec<StoredRelation> = Vec::new();
     for target in &truncate.tables {
@@ -61,9 +63,11 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
     } else {
         check_references(&tables, context)?;
     }
+    // Those that CASCADE has added, too.
     for table in &tables {
         in_use::refuse_table("TRUNCATE", table, context)?;
     }
+    // TRUNCATE triggers fire once per table, before the first and behind the last one is emptied.
     let mut triggers = Vec::new();
     for table in &tables {
         triggers.extend(triggers_of(table, context)?);
@@ -94,6 +98,7 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
     Ok(TAG)
 }
 
+/// The TRUNCATE triggers of a table, compiled; None if it has none.
 fn triggers_of(
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
@@ -114,6 +119,7 @@ fn triggers_of(
     })
 }
 
+/// Empties the tables and, with RESTART IDENTITY, sets their sequences back.
 fn empty(
     tables: Vec<StoredRelation>,
     truncate: &Truncate,

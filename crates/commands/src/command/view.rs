@@ -388,6 +388,7 @@ fn expand_star(
 ) -> SqlResult<()> {
     if qualifier.is_empty() {
         let mut names = Vec::new();
+        // Each item by itself, so that columns of the same name are told apart by their qualifier.
         if from.iter().all(|item| item_names(item, &mut names)) {
             return names
                 .into_iter()
@@ -402,6 +403,7 @@ fn expand_star(
         },
         location: Location::NONE,
     };
+    // `SELECT qualifier.* FROM ..` is planned for the names of its output: no other way knows them all.
     let select = Select {
         distinct: None,
         targets: vec![column(qualifier.clone(), true)],
@@ -481,6 +483,7 @@ struct Qualify<'a> {
 
 impl rewrite::Names for Qualify<'_> {
     fn relation(&mut self, reference: &mut RelationReference) {
+        // Names of WITH never get here (`rewrite`).
         if reference.name.schema.is_none()
             && let Some(relation) = self.catalog.relation_by_name(None, &reference.name.name)
         {
@@ -498,6 +501,7 @@ pub(super) fn dependents(relation: Oid, context: &StatementContext<'_>) -> Vec<A
     let catalog = context.session.catalog.current();
     let users = catalog.relations_using(relation);
     users
+        // The catalog finds users of all kinds; a view tells what it depends on, through other views as well.
         .filter(|entry| entry.stored.depends_on.contains(&relation.0))
         .cloned()
         .collect()

@@ -16,6 +16,7 @@ const WRAPPED: &str = "q";
 
 /// Gives the query's columns these names. All that `*` stands for has been written out.
 pub(super) fn name(query: &mut Query, names: &[&str]) {
+    // A name that ORDER BY and the like refer to cannot just be changed: they would mean another column, or none.
     let wrap = match leftmost(query) {
         Some(select) => order_depends_on_names(query, select, names),
         None => true,
@@ -25,6 +26,7 @@ pub(super) fn name(query: &mut Query, names: &[&str]) {
     }
     let Some(select) = leftmost_mut(query) else { return };
     for (target, name) in select.targets.iter_mut().zip(names) {
+        // A column that bears the name already needs no AS, and stays as it was written.
         if shown_name(target) != Some(name) {
             target.name = Some((*name).into());
         }
@@ -54,6 +56,7 @@ fn leftmost(query: &Query) -> Option<&Select> {
     }
 }
 
+/// The same to be changed.
 fn leftmost_mut(query: &mut Query) -> Option<&mut Select> {
     match &mut query.body {
         QueryBody::Select(select) => Some(select),
@@ -101,6 +104,7 @@ fn order_depends_on_names(query: &Query, select: &Select, names: &[&str]) -> boo
 
 /// `SELECT q.x, q.y FROM (query) q(x, y)`.
 fn as_derived_table(query: &mut Query, names: &[&str]) {
+    // Places have no meaning in a text that is put together.
     let location = query.location;
     let named = |kind| Expr { kind, location };
     let targets = names.iter().map(|&name| Target {

@@ -25,6 +25,7 @@ pub(super) fn word(kind: ObjectKind) -> &'static str {
     }
 }
 
+/// The signature in a statement about a routine.
 pub(in super::super) fn signature_of(reference: &ObjectReference) -> SqlResult<&ObjectSignature> {
     match reference {
         ObjectReference::Signature(signature) => Ok(signature),

@@ -25,10 +25,12 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// The clauses of CREATE FUNCTION and PROCEDURE.
     pub fn read(create: &CreateFunction, context: &StatementContext<'_>) -> SqlResult<Options> {
         Options::from_list(&create.options, create.procedure, context)
     }
 
+    /// The clauses of CREATE or ALTER; errors point at the clause.
     pub fn from_list(
         list: &[mote_grammar::ast::DefinitionOption],
         procedure: bool,
@@ -37,6 +39,7 @@ impl Options {
         let mut options = Options::default();
         for option in list {
             let value = option.value.as_ref();
+            // A procedure is not called from expressions: volatility, cost and the like mean nothing for it.
             let for_functions = !matches!(&*option.name, "as" | "language" | "security" | "set");
             if procedure && for_functions {
                 return Err(invalid("invalid attribute in procedure definition"));
@@ -47,6 +50,7 @@ impl Options {
         Ok(options)
     }
 
+    /// Takes up one clause, which may be written once.
     fn take(&mut self, name: &str, value: Option<&OptionValue>) -> SqlResult<()> {
         let conflicting = || SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options");
         fn once<T>(slot: &mut Option<T>, value: T, error: impl FnOnce() -> SqlError) -> SqlResult<()> {
@@ -60,6 +64,7 @@ impl Options {
             ("as", Some(value)) => once(&mut self.body, body_text(value)?, conflicting),
             ("volatility", Some(value)) => once(
                 &mut self.volatility,
+                // The first letter is pg_proc.provolatile.
                 word(value).chars().next().unwrap_or('v'),
                 conflicting,
             ),
@@ -90,6 +95,7 @@ impl Options {
         }
     }
 
+    /// SET and RESET. A value is tried now, on settings of nobody; the last one for a name counts.
     fn setting(&mut self, set: &SetVariable) -> SqlResult<()> {
         let (name, value) = match &set.action {
             SetAction::Value { name, values } => (name.to_string(), Some(set::join(name, values)?)),
@@ -106,6 +112,7 @@ impl Options {
     }
 }
 
+/// A clause's word, in whatever form the grammar hands it on.
 fn word(value: &OptionValue) -> String {
     match value {
         OptionValue::String(text) => text.to_string(),
@@ -115,10 +122,12 @@ fn word(value: &OptionValue) -> String {
     }
 }
 
+/// Whether a clause is positive.
 fn flag(value: &OptionValue) -> bool {
     matches!(value, OptionValue::Boolean(true) | OptionValue::Integer(1))
 }
 
+/// COST and ROWS: above zero, also if written with a fraction.
 fn positive(value: &OptionValue, clause: &str) -> SqlResult<f64> {
     let number = match value {
         OptionValue::Integer(number) => f64::from(*number),
@@ -134,6 +143,7 @@ fn positive(value: &OptionValue, clause: &str) -> SqlResult<f64> {
     ))
 }
 
+/// AS. Two strings, an object file and a symbol, are for C.
 fn body_text(value: &OptionValue) -> SqlResult<String> {
     match value {
         OptionValue::String(text) => Ok(text.to_string()),
