@@ -90,6 +90,7 @@ fn named(
             })?,
     };
     check_index(&table, position)?;
+    // Its partitions are clustered, each in a transaction of its own; the table itself remembers nothing.
     if table.partitioning.is_some() {
         refuse_block("CLUSTER", in_block)?;
         cluster_partitions(&table, position, steps, context);
@@ -100,6 +101,7 @@ fn named(
     write::put(StoredObject::Relation(table), context)
 }
 
+/// The place of an index of the table by its name.
 fn index_position(table: &StoredRelation, index: &str) -> SqlResult<usize> {
     table
         .indexes
@@ -167,6 +169,7 @@ fn cluster_partitions(
     steps: &mut Steps,
     context: &mut StatementContext<'_>,
 ) {
+    // Partitions come level by level: an index's parent is known before it.
     let mut belonging = vec![table.indexes[position].oid];
     for partition in schema::partitions_of(Oid(table.oid), context) {
         let Some(entry) = context.session.catalog.entry(partition) else {

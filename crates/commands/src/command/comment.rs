@@ -1,4 +1,5 @@
-//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases, extensions and large objects.
+//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases,
+//! extensions and large objects.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};

@@ -1,4 +1,7 @@
 //! DECLARE, FETCH, MOVE, CLOSE: what the session does with its cursors (`session::cursor`).
+//!
+//! Here stand their names, and which of them have columns. Bodies in PL/pgSQL have statements of their own for
+//! cursors.
 
 use std::sync::Arc;
 

@@ -44,8 +44,10 @@ const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");
 const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
 
+/// GRANT and REVOKE of privileges, on each object in the order written: PostgreSQL's ExecuteGrantStmt (aclchk.c).
 pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let tag = CommandTag::Word(if grant.revoke { "REVOKE" } else { "GRANT" });
+    // GRANTED BY is there for the standard's sake: only oneself can be named.
     if let Some(role) = &grant.granted_by
         && schema::role_oid(role, context)? != context.session.identity().user_oid
     {
@@ -54,11 +56,13 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
             "grantor must be current user",
         ));
     }
+    // All grantees are looked up before the first list changes.
     let grantees = grant
         .grantees
         .iter()
         .map(|role| grantee_oid(role, context))
         .collect::<SqlResult<Vec<u32>>>()?;
+    // Everybody could pass the privilege on to everybody.
     if grant.grant_option && grantees.contains(&Oid::INVALID.0) && !grant.revoke {
         return Err(SqlError::new(
             INVALID_GRANT_OPERATION,
@@ -84,6 +88,7 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
         match grant.kind {
             ObjectKind::Table | ObjectKind::Sequence => {
                 let relation = schema::relation_name(name);
+                // Readers and writers go on: they asked for their privileges when they began.
                 let entry = schema::lock_relation(&relation, TableLockMode::AccessShare, context)?
                     .ok_or_else(|| schema::undefined_table(&relation))?;
                 on_relation(grant, &grantees, entry.stored.clone(), context)?;
@@ -96,6 +101,7 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
     Ok(tag)
 }
 
+/// A grantee's OID; 0 is PUBLIC.
 fn grantee_oid(role: &RoleSpecification, context: &StatementContext<'_>) -> SqlResult<u32> {
     match role {
         RoleSpecification::Public => Ok(Oid::INVALID.0),
@@ -103,7 +109,9 @@ fn grantee_oid(role: &RoleSpecification, context: &StatementContext<'_>) -> SqlR
     }
 }
 
+/// ALL .. IN SCHEMA: what is there now. Objects that come later are ALTER DEFAULT PRIVILEGES' affair.
 fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext<'_>) -> SqlResult<()> {
+    // Views and materialized views are tables here, as in PostgreSQL.
     let wanted = |kind: StoredKind| match grant.kind {
         ObjectKind::Table => Ok(kind != StoredKind::Sequence),
         ObjectKind::Sequence => Ok(kind == StoredKind::Sequence),

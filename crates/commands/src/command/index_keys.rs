@@ -239,6 +239,7 @@ pub(super) fn refresh_texts(table: &mut StoredRelation) {
     }
 }
 
+/// The table as expressions are bound over it.
 fn described(table: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<Arc<Relation>> {
     context
         .relation(Oid(table.oid))
@@ -257,6 +258,7 @@ fn bind(
         bind_written_expression(expr, text, relation, purpose, None, catalog)
     })?;
     let mut refused = None;
+    // What an index cannot be over, whatever its method is.
     bound.any(&mut |part| {
         match part {
             Bound::Variable { column, .. } if *column == WHOLE_ROW => {
@@ -281,10 +283,12 @@ fn bind(
     let snapshot = context.transaction.snapshot();
     let mut values = Values::default();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    // A literal such as '1 Jan'::date is read once: later sessions may read it otherwise.
     fix_literals(&mut bound, &mut |cast| compile(cast)?.evaluate(&[], &mut runtime))?;
     Ok(bound)
 }
 
+/// 0A000, as in PostgreSQL.
 fn on_system_column() -> SqlError {
     SqlError::new(
         state::FEATURE_NOT_SUPPORTED,
@@ -292,6 +296,7 @@ fn on_system_column() -> SqlError {
     )
 }
 
+/// 42P17: an index whose keys could change would lose its rows.
 fn not_immutable(part: &str) -> SqlError {
     SqlError::new(
         state::INVALID_OBJECT_DEFINITION,
@@ -299,6 +304,7 @@ fn not_immutable(part: &str) -> SqlError {
     )
 }
 
+/// A key that is a column.
 fn key_of_column(element: &IndexElement, table: &StoredRelation) -> SqlResult<StoredIndexKey> {
     let IndexValue::Column(name) = &element.value else {
         return Err(SqlError::internal("an expression is bound"));
@@ -320,6 +326,7 @@ fn key_of_column(element: &IndexElement, table: &StoredRelation) -> SqlResult<St
     }
 }
 
+/// A key that is computed: immutable, of a type that can be a key.
 fn key_of_expression(
     element: &IndexElement,
     expr: &Bound,
@@ -330,6 +337,7 @@ fn key_of_expression(
         return Err(not_immutable("expression"));
     }
     let (type_oid, typmod) = type_of(expr, method)?;
+    // The index's column is called as a target of SELECT would be.
     let implied = match &element.value {
         IndexValue::Expr(written) => implied_name(written),
         IndexValue::Column(_) => None,
@@ -371,6 +379,7 @@ fn with_unused_name(
     StoredIndexKey { name, ..key }
 }
 
+/// The type of an expression's keys; an error if no key can be made of it.
 fn type_of(expr: &Bound, method: IndexMethod) -> SqlResult<(u32, i32)> {
     let ty = key_type(expr);
     if mote_types::key_encoding(ty).is_none() {
@@ -413,6 +422,7 @@ fn with_properties(
         Some(collation) => collation_of(collation, ty)?,
         None => None,
     };
+    // Without a class the type must have one of its own for the method.
     let operator_class = match &element.operator_class {
         Some(class) => class_of(class, ty, method)?,
         None if builtin::default_operator_class(method, ty.oid) == Oid::INVALID => {
@@ -439,6 +449,7 @@ fn with_properties(
         collation,
         operator_class: operator_class.map(|oid| oid.0),
         descending,
+        // As in PostgreSQL: NULLs count as larger than all values.
         nulls_first: match element.nulls {
             NullsOrder::First => true,
             NullsOrder::Last => false,
@@ -482,6 +493,7 @@ fn class_of(written: &QualifiedName, ty: ColumnType, method: IndexMethod) -> Sql
     Ok((!is_own).then_some(class.oid))
 }
 
+/// 42804 if the class takes other types. Classes over pseudo-types take all types of their kind.
 fn require_class(class: &OperatorClass, ty: ColumnType) -> SqlResult<()> {
     let takes = match class.input {
         oid::ANYARRAY => ty.is_array(),

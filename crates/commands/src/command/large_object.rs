@@ -23,6 +23,7 @@ fn number(reference: &ObjectReference) -> SqlResult<u32> {
     }
 }
 
+/// COMMENT ON LARGE OBJECT.
 pub(super) fn comment(
     reference: &ObjectReference,
     text: Option<String>,
@@ -37,6 +38,7 @@ pub(super) fn comment(
     })
 }
 
+/// ALTER LARGE OBJECT .. OWNER TO.
 pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let new = schema::role_oid(&alter.owner, context)?;
     keep_role(new, context)?;
@@ -55,6 +57,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     Ok(CommandTag::Word("ALTER LARGE OBJECT"))
 }
 
+/// GRANT and REVOKE on one large object.
 pub(super) fn grant(
     statement: &Grant,
     grantees: &[u32],
@@ -63,6 +66,7 @@ pub(super) fn grant(
 ) -> SqlResult<()> {
     let kind = AclKind::LargeObject;
     let bits = kind.bits(&statement.privileges)?;
+    // Before the list names them.
     for &grantee in grantees {
         keep_role(Oid(grantee), context)?;
     }

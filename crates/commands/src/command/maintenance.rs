@@ -57,6 +57,7 @@ impl Command for Checkpoint {
     }
 }
 
+/// CHECKPOINT: returns when its round has ended.
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !privileges::is_member(&context.session.catalog, PG_CHECKPOINT) {
         return Err(SqlError::new(
@@ -77,11 +78,13 @@ pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<Comman
         .map_err(|error| failed(&error))?;
     let mut told = false;
     while !round.is_finished() {
+        // Once: the wait may be long.
         if !told && engine.checkpoint_report().waits_for_quorum {
             told = true;
             context.host.notice(waits_for_followers(&engine));
         }
         let at = context.session.clock.monotonic_ns() + LOOK_AGAIN_NS;
+        // Here the session hears of a cancel; the round ends at the next look of its own.
         context.sleep_until(at)?;
     }
     match round.join() {
@@ -104,6 +107,7 @@ fn waits_for_followers(engine: &Engine) -> SqlError {
     ))
 }
 
+/// 58030 with the disk's words.
 fn failed(error: &std::io::Error) -> SqlError {
     SqlError::new(state::IO_ERROR, "checkpoint failed").detail(error.to_string())
 }
@@ -113,7 +117,9 @@ pub(super) fn mode(lock: &Lock) -> TableLockMode {
     table_lock_mode(lock.mode)
 }
 
+/// LOCK TABLE. The locks last as long as the block.
 pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    // Outside of a block the lock would go with the statement.
     if !in_block {
         return Err(SqlError::new(
             state::NO_ACTIVE_SQL_TRANSACTION,
@@ -124,6 +130,7 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
         true => WaitPolicy::NoWait,
         false => WaitPolicy::Block,
     };
+    // In the order in which they are named: who names them in another may deadlock.
     for table in &lock.tables {
         let mode = table_lock_mode(lock.mode);
         let check = |entry: &RelationEntry, context: &StatementContext<'_>| may_lock(entry, mode, context);

@@ -1,4 +1,6 @@
 //! PREPARE, EXECUTE, DEALLOCATE, DISCARD: what the session does with its own objects (`session::statements`).
+//!
+//! Here stand their names, and which of them have columns. A body cannot reach them (`SessionCommand`).
 
 use std::sync::Arc;
 

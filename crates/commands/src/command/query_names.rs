@@ -1,4 +1,7 @@
 //! Statements that are no commands: bodies of routines refuse them by name, planner and session run them.
+//!
+//! They have descriptions all the same, so that `command::of` knows every statement; none of the ways of a command is
+//! theirs.
 
 use mote_grammar::ast::{Delete, Insert, Merge, Query, TransactionStatement, Update};
 

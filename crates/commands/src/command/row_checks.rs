@@ -138,6 +138,7 @@ pub(super) fn check_foreign_key_rows(
         ),
         false => String::new(),
     };
+    // A single anti-join over the whole table, where PostgreSQL runs RI_Initial_Check.
     let query = format!(
         "SELECT {} FROM {} f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}){mixed} LIMIT 1",
         columns.join(", "),
@@ -163,6 +164,7 @@ pub(super) fn check_foreign_key_rows(
         .zip(&key.columns)
         .map(|(datum, &c)| shown(datum, &table.columns[c as usize], context))
         .collect();
+    // Without NULL a partner is missing; with NULL it is MATCH FULL that is violated.
     let detail = match row.iter().any(Datum::is_null) {
         true => "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned(),
         false => format!(
@@ -199,6 +201,7 @@ pub(super) fn check_partition_not_referenced(
     let Some(root) = context.session.catalog.entry(Oid(key.referenced)) else {
         return Ok(());
     };
+    // By the names of the table above: the partition has the same columns at other places.
     let name = |c: &u16| deparse::identifier(&referencing.columns[*c as usize].name);
     let own: Vec<String> = key.columns.iter().map(name).collect();
     let other = |c: &u16| deparse::identifier(&root.stored.columns[*c as usize].name);
@@ -228,6 +231,7 @@ pub(super) fn check_partition_not_referenced(
         .iter()
         .map(|&c| referencing.columns[c as usize].name.as_str())
         .collect();
+    // The name that PostgreSQL gives to its own constraint for this partition.
     let constraint = format!("{}_{}_fkey{number}", referencing.name, names.join("_"));
     Err(SqlError::new(
         state::FOREIGN_KEY_VIOLATION,
@@ -249,6 +253,7 @@ pub(super) fn check_partition_not_referenced(
     .constraint(constraint))
 }
 
+/// A value as messages show it.
 fn shown(datum: &Datum, column: &StoredColumn, context: &StatementContext<'_>) -> String {
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
     if matches!(datum, Datum::Null) {
@@ -272,6 +277,7 @@ pub(super) fn describe_key(
     let version = context.transaction.fetch(&storage, row, &snapshot)?;
     let view = storage.view(version.layout(), version.bytes());
     let mut stored = Vec::new();
+    // All columns: expressions may read any.
     RowCodec::new(&relation).read_row(&view, &mut stored);
     let mut expressions = index.bound.expressions.iter();
     let (mut names, mut values) = (Vec::new(), Vec::new());

@@ -14,6 +14,7 @@ use mote_executor::context::StatementContext;
 
 const INVALID_SCHEMA_DEFINITION: SqlState = SqlState::new("42P15");
 
+/// Runs the elements by their kind, within the transaction of CREATE SCHEMA.
 pub(super) fn run(
     schema: &str,
     owner: Oid,
@@ -21,11 +22,13 @@ pub(super) fn run(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let mut ordered = elements.to_vec();
+    // Before anything runs: an element for another schema refuses the whole statement.
     for element in &mut ordered {
         if let Some(name) = relation_of(element) {
             put_into(name, schema)?;
         }
     }
+    // Stable: elements of one kind keep their order.
     ordered.sort_by_key(order);
     let path = context.session.settings.get("search_path")?.trim_start();
     let first = deparse::identifier(schema);
@@ -38,6 +41,7 @@ pub(super) fn run(
     call::changed(owner, &settings, context, |context| {
         let text = context.session.statement_text.clone();
         for element in &ordered {
+            // Each element sees what those before it have made.
             context.transaction.begin_statement(Access::Write);
             let issued = Issued {
                 text: &text,
@@ -61,6 +65,7 @@ fn relation_of(element: &mut Statement) -> Option<&mut RelationName> {
     }
 }
 
+/// Completes a name with the schema; 42P15 for another one.
 fn put_into(name: &mut RelationName, schema: &str) -> SqlResult<()> {
     match &name.schema {
         Some(other) if **other != *schema => Err(SqlError::new(
@@ -75,6 +80,7 @@ fn put_into(name: &mut RelationName, schema: &str) -> SqlResult<()> {
     }
 }
 
+/// The place of an element's kind: what others are made from comes first.
 fn order(element: &Statement) -> u8 {
     match element {
         Statement::CreateSequence(_) => 0,

@@ -413,6 +413,7 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     if let Some(ty) = options.ty {
         sequence.type_oid = ty;
     }
+    // Defaults and bounds are those of the new type from here on.
     let (lowest, highest) = type_bounds(sequence.type_oid);
     let type_name = ColumnType::new(Oid(sequence.type_oid)).name();
     let invalid = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
@@ -425,6 +426,7 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     if let Some(cycle) = options.cycle {
         sequence.cycle = cycle;
     }
+    // A sequence that counts down begins at -1, as in PostgreSQL's init_params.
     let ascending = sequence.increment > 0;
     match options.maximum {
         Some(Some(maximum)) => sequence.maximum = maximum,
@@ -469,6 +471,7 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
         }
         None => {}
     }
+    // After the bounds, which may have moved past the start.
     check_value("START", sequence.start, sequence)?;
     if let Some(cache) = options.cache {
         if cache <= 0 {
@@ -479,6 +482,7 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     Ok(())
 }
 
+/// START and RESTART lie within the bounds.
 fn check_value(word: &str, value: i64, sequence: &StoredSequence) -> SqlResult<()> {
     let invalid = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     if value < sequence.minimum {
@@ -496,6 +500,7 @@ fn check_value(word: &str, value: i64, sequence: &StoredSequence) -> SqlResult<(
     Ok(())
 }
 
+/// The options as written, each once.
 fn read_options<'a>(
     written: &'a [DefinitionOption],
     context: &StatementContext<'_>,

@@ -43,11 +43,13 @@ pub fn before_commit(context: &mut StatementContext<'_>) -> SqlResult<()> {
     Ok(())
 }
 
+/// ON COMMIT DELETE ROWS: new storage, as TRUNCATE gives, unless there is nothing to delete.
 fn delete_rows(entry: &RelationEntry, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let storage = context.database.engine().table(TableId(entry.stored.table));
     if storage.is_none_or(|table| table.is_empty()) {
         return Ok(());
     }
+    // Checked at each commit that deletes rows, as PostgreSQL does (heap_truncate_check_FKs).
     refuse_references(entry, context)?;
     match schema::lock_entry(entry, TableLockMode::AccessExclusive, context)? {
         Some(entry) => truncate::renew(entry.stored.clone(), context),

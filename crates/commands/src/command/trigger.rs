@@ -1,4 +1,8 @@
 //! CREATE TRIGGER, DROP TRIGGER, ALTER TRIGGER .. RENAME, and ALTER TABLE .. ENABLE / DISABLE TRIGGER.
+//!
+//! A trigger is part of its table's description. Those of foreign keys are not kept as triggers: the constraint
+//! stands for them. Leaves out: when triggers fire (`mote_executor::node::modify::trigger`), their clones
+//! (`trigger_clones`).
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -128,6 +132,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
     Ok(CommandTag::Word("CREATE TRIGGER"))
 }
 
+/// 42809 for a kind of relation that cannot have the trigger.
 fn wrong_kind(entry: &RelationEntry, kind: &str, detail: &str) -> SqlError {
     let message = format!("\"{}\" is a {kind}", entry.stored.name);
     SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(detail)

@@ -159,6 +159,7 @@ fn check_free(
     ))
 }
 
+/// ALTER FUNCTION .. RENAME TO.
 pub(in super::super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let entry = find_own(&rename.object, rename.kind, context)?;
     check_free(&entry, Oid(entry.stored.schema), &rename.new_name, context)?;
@@ -169,6 +170,7 @@ pub(in super::super) fn rename(rename: &Rename, context: &mut StatementContext<'
     Ok(tag(rename.kind))
 }
 
+/// ALTER FUNCTION .. OWNER TO: a SECURITY DEFINER function acts as the new owner from then on.
 pub(in super::super) fn owner(
     alter: &AlterOwner,
     context: &mut StatementContext<'_>,
@@ -183,6 +185,7 @@ pub(in super::super) fn owner(
     Ok(tag(alter.kind))
 }
 
+/// ALTER FUNCTION .. SET SCHEMA.
 pub(in super::super) fn set_schema(
     alter: &AlterObjectSchema,
     context: &mut StatementContext<'_>,
@@ -195,6 +198,7 @@ pub(in super::super) fn set_schema(
     Ok(tag(alter.kind))
 }
 
+/// Moves a routine; ALTER EXTENSION .. SET SCHEMA does so with its members.
 pub(in super::super) fn move_to_schema(
     entry: &Arc<RoutineEntry>,
     target: Oid,
@@ -205,6 +209,7 @@ pub(in super::super) fn move_to_schema(
     change(entry, context, |routine| routine.schema = target.0)
 }
 
+/// COMMENT ON FUNCTION, PROCEDURE and ROUTINE.
 pub(in super::super) fn comment(
     reference: &ObjectReference,
     kind: ObjectKind,

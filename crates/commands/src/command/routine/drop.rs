@@ -14,10 +14,13 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
+/// DROP FUNCTION, PROCEDURE and ROUTINE. All that are named go together: what they need of one another does not
+/// count.
 pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut dropped: Vec<Arc<RoutineEntry>> = Vec::with_capacity(drop.objects.len());
     for object in &drop.objects {
         let signature = signature_of(object)?;
+        // Held as soon as it is found, so that what depends on it is looked for once nobody changes it.
         let Some(entry) = look_up_held(signature, drop.kind, context)? else {
             if !drop.if_exists {
                 return Err(missing(signature, drop.kind, context));
@@ -60,6 +63,7 @@ pub(in super::super) fn drop_all(
         return Err(drop_object::refused(subject, &descriptions));
     }
     drop_object::cascade_notice(&descriptions, context);
+    // What depends on a routine goes before it.
     for (dependent, _) in found {
         dependent.remove(context)?;
     }

@@ -88,6 +88,7 @@ pub(super) fn look_up(
             format!("schema \"{schema}\" does not exist"),
         ));
     }
+    // Of the search path, or of the schema that is named.
     let named = catalog.routines_named(name.qualifier(), name.last());
     let fits_kind = |routine: &Routine| match kind {
         ObjectKind::Function => routine.kind == RoutineKind::Function,
@@ -95,6 +96,7 @@ pub(super) fn look_up(
         _ => true,
     };
     let found = match &signature.arguments {
+        // A bare name is enough where it is the only one of its kind.
         None => {
             let mut fitting = named.iter().filter(|routine| fits_kind(routine));
             let first = fitting.next();
@@ -115,6 +117,7 @@ pub(super) fn look_up(
             for argument in arguments.iter().flatten() {
                 types.push(resolve_type(argument, context)?);
             }
+            // By input types, which tell routines apart.
             let same = |routine: &&Arc<Routine>| {
                 let inputs: Vec<_> = routine.inputs().collect();
                 inputs.len() == types.len()
@@ -137,6 +140,7 @@ pub(super) fn look_up(
                 .iter()
                 .find(same)
                 .or_else(|| named.iter().find(all_arguments));
+            // The types fit, the kind does not: told as such rather than as missing.
             if let Some(found) = found
                 && !fits_kind(found)
             {
@@ -149,6 +153,7 @@ pub(super) fn look_up(
             found.cloned()
         }
     };
+    // The entry, by which it can be changed; None if it was dropped a moment ago.
     let current = catalog.current();
     Ok(found.and_then(|routine| current.routine(routine.oid).cloned()))
 }

@@ -34,6 +34,7 @@ impl Command for Do {
         execute_block(self, body)
     }
 
+    // In a block, and within other bodies: the transaction is not the body's.
     fn run(&self, _: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
         execute_block(self, &mut BodyContext::Statement(context))
     }
@@ -69,6 +70,7 @@ pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>
     Ok(CommandTag::Word("DO"))
 }
 
+/// Finds the procedure; `types` are those of the client's parameters.
 fn bind(call: &FunctionCall, text: &str, types: &[Oid], session: &SessionState) -> SqlResult<BoundCall> {
     bind_call(call, text, &session.catalog, CallParameters::Known(types))
 }
@@ -86,6 +88,7 @@ fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
 
 /// CALL.
 pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
+    // In a piece of its own: the body may end the transaction in which the arguments were computed.
     let (bound, arguments) = body.with(|context| bound_with_arguments(call, context))?;
     let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
     let returned = routine::call_procedure(
@@ -100,6 +103,7 @@ pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>
         body,
     )?;
     if let Some(columns) = output(&bound) {
+        // OUT and INOUT arguments come back as one row, which the client gets as a result.
         let row = match returned {
             Returned::Value(Datum::Record(record)) => record.fields,
             Returned::Value(Datum::Null) => vec![Datum::Null; columns.len()],
@@ -123,12 +127,14 @@ fn bound_with_arguments(
     call: &FunctionCall,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(BoundCall, Vec<Datum>)> {
+    // Of a CALL in the extended protocol, whose arguments may be parameters.
     let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
     let bound = internal::on_large_stack(context, |session| {
         bind(call, &session.statement_text, &types, session)
     })?;
     privileges::check_routine(&context.session.catalog, &bound.routine)?;
     let mut arguments = Vec::with_capacity(bound.arguments.len());
+    // The arguments see what the CALL itself would see as a query.
     let snapshot = context.transaction.snapshot();
     let mut values = Values {
         parameters: values,
