@@ -1,4 +1,8 @@
 //! CREATE, ALTER and DROP DATABASE. A database is a name for schemas of its own; all share one engine and one log.
+//!
+//! So CREATE DATABASE copies descriptions of schemas where PostgreSQL copies files, and both roll back like any
+//! definition; they are refused in a block all the same, as in PostgreSQL. Leaves out: who may connect (the session's
+//! `log_in`).
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -57,9 +61,10 @@ impl Command for AlterDatabaseSet {
     }
 }
 
-/// The name space of database names among the reserved ones.
+/// The name space of database names among the reserved ones: PostgreSQL's OID of pg_database stands for it.
 const DATABASES: Oid = Oid(1262);
 
+/// CREATE DATABASE: PostgreSQL's createdb (dbcommands.c), without files.
 pub(super) fn create(
     create: &CreateDatabase,
     in_block: bool,
@@ -80,6 +85,7 @@ pub(super) fn create(
     }
     let mut stored = StoredDatabase::new(Oid::INVALID, create.name.to_string(), session.identity().user_oid);
     let mut template = DEFAULT_TEMPLATE.to_owned();
+    // What a database can be told is kept; what all databases share must be asked for as it is.
     for option in &create.options {
         if &*option.name == "owner" {
             let owner = owner_of(option, context)?;
@@ -91,6 +97,7 @@ pub(super) fn create(
             check_option(option)?;
         }
     }
+    // Behind the options: a statement that is refused keeps nobody waiting.
     schema::reserve_name(DATABASES, &create.name, context)?;
     if context
         .session
@@ -104,10 +111,12 @@ pub(super) fn create(
             format!("database \"{}\" already exists", create.name),
         ));
     }
+    // Under the reserved name; the template is kept from changes meanwhile (`named`).
     let schemas = schemas_of_template(&template, &stored, context)?;
     let database = context.database.catalog().allocate_oid().0;
     stored.oid = database;
     write::put(StoredObject::Database(stored), context)?;
+    // Schemas have OIDs of their own in each database.
     for schema in schemas {
         let schema = StoredSchema {
             oid: context.database.catalog().allocate_oid().0,
@@ -329,7 +338,7 @@ fn check_option(option: &DefinitionOption) -> SqlResult<()> {
     }
 }
 
-/// The statement cannot be undone together with others.
+/// 25001 within a block.
 fn refuse_block(command: &str, in_block: bool) -> SqlResult<()> {
     if in_block {
         return Err(SqlError::new(

@@ -125,6 +125,7 @@ fn column_key(name: &str, table: &StoredRelation) -> SqlResult<StoredPartitionKe
     })
 }
 
+/// 42P17: a generated column is computed after the row has found its partition.
 fn generated_column(name: &str) -> SqlError {
     SqlError::new(INVALID, "cannot use generated column in partition key")
         .detail(format!("Column \"{name}\" is a generated column."))
@@ -186,6 +187,7 @@ pub(super) fn new_bound(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<PartitionBound> {
     let scheme = scheme_of(parent)?;
+    // First what it means by itself, then what it means beside the others.
     let bound = transform(written, &scheme, &parent.described, context)?;
     check_against(&bound, written, partition, &scheme, context)?;
     Ok(bound)
@@ -208,6 +210,7 @@ fn transform(
         Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).at(place))
     };
     match (&bound.kind, scheme.strategy) {
+        // A hash partition is chosen by remainders, which leave nothing over.
         (WrittenBound::Default, PartitionStrategy::Hash) => {
             invalid("a hash-partitioned table may not have a default partition".into())
         }
@@ -227,6 +230,7 @@ fn transform(
             if remainder >= modulus {
                 return invalid("remainder for hash partition must be less than modulus".into());
             }
+            // Both fit: the grammar has read them as 32-bit integers, and they are not negative here.
             Ok(PartitionBound::Hash {
                 modulus: *modulus as u32,
                 remainder: *remainder as u32,

@@ -50,7 +50,10 @@ struct Runs {
 }
 
 impl Sample {
+    /// One value of the sample, with the bytes it takes. Wide ones are counted and not compared, as in PostgreSQL
+    /// (WIDTH_THRESHOLD).
     pub fn push(&mut self, value: Datum, bytes: usize) {
+        // The place among the values that are compared: the physical order, for the correlation.
         let place = (self.rows - self.nulls - self.wide) as u32;
         self.rows += 1;
         match value {
@@ -65,6 +68,7 @@ impl Sample {
         }
     }
 
+    /// Which part of the rows is NULL.
     fn null_fraction(&self) -> f64 {
         self.nulls as f64 / self.rows as f64
     }
@@ -86,10 +90,12 @@ impl Sample {
         if met == 0 || approach == Approach::Counted {
             return Ok(found);
         }
+        // Nothing was compared: all values that are not NULL are taken to differ.
         if approach == Approach::Distinct || self.values.is_empty() {
             found.distinct = -(1.0 - found.null_fraction);
             return Ok(found);
         }
+        // May be long: it is paid for, and can be cancelled.
         work::sort_by(&mut self.values, |(a, _), (b, _)| order(a, b))?;
         let runs = self.runs(target);
         let distinct = self.distinct(&runs, total);
@@ -101,6 +107,7 @@ impl Sample {
             .collect();
         found.common = common.iter().map(|run| text(&self.values[run.first].0)).collect();
         found.correlation = self.correlation();
+        // A histogram needs two bounds at least.
         let parts = (runs.distinct - common.len()).min(target + 1);
         if parts >= 2 {
             found.histogram = self.bounds(common, parts).into_iter().map(text).collect();
@@ -108,6 +115,7 @@ impl Sample {
         Ok(found)
     }
 
+    /// Equal values stand side by side by now.
     fn runs(&self, target: usize) -> Runs {
         let mut runs = Runs {
             distinct: 0,
@@ -130,6 +138,7 @@ impl Sample {
             }
             first = end;
         }
+        // Stable: equally frequent values stay in their order.
         runs.common.sort_by_key(|run| std::cmp::Reverse(run.count));
         runs.common.truncate(target);
         runs
@@ -138,12 +147,15 @@ impl Sample {
     /// As in `pg_statistic.stadistinct`: a count, or minus a part of the rows where it grows with them.
     fn distinct(&self, runs: &Runs, total: f64) -> f64 {
         let not_null = 1.0 - self.null_fraction();
+        // Each value was met once: the column is taken for unique.
         if runs.multiple == 0 {
             return -not_null;
         }
+        // Each was met more than once: it is unlikely that others exist.
         let distinct = match self.wide == 0 && runs.multiple == runs.distinct {
             true => runs.distinct as f64,
             false => {
+                // The estimator of Haas and Stokes, as PostgreSQL uses it (compute_scalar_stats).
                 // n * d / (n - f1 + f1 * n / N); f1 is the number of values met once.
                 let once = (runs.distinct - runs.multiple + self.wide) as f64;
                 let met = once + runs.multiple as f64;
@@ -156,6 +168,7 @@ impl Sample {
                 (estimated.min(all).max(met) + 0.5).floor()
             }
         };
+        // PostgreSQL's rule: a tenth of the rows and more grows with the table.
         match distinct > 0.1 * total {
             true => -(distinct / total),
             false => distinct,
@@ -176,6 +189,7 @@ impl Sample {
     /// How many of these are more frequent than the rest by two standard deviations of a hypergeometric distribution.
     fn significant(&self, common: &[Run], distinct: f64, total: f64) -> usize {
         let sampled = self.rows as f64;
+        // The whole table was looked at: frequencies are exact.
         if sampled == total || total <= 1.0 {
             return common.len();
         }
@@ -185,6 +199,7 @@ impl Sample {
             distinct
         };
         let mut others: usize = common.iter().rev().skip(1).map(|run| run.count).sum();
+        // From the rarest up: the first one that stands out decides, since all before it are more frequent.
         for kept in (1..=common.len()).rev() {
             let rest = distinct - (kept - 1) as f64;
             let part = (1.0 - others as f64 / sampled - self.null_fraction()).clamp(0.0, 1.0);

@@ -46,6 +46,7 @@ pub(super) fn run(
 ) -> SqlResult<()> {
     let relation = &entry.described;
     let wanted = wanted_columns(relation, columns, context)?;
+    // The largest target decides: all columns are told from one sample.
     let rows = wanted
         .iter()
         .map(|wanted| wanted.target as u64)
@@ -57,6 +58,7 @@ pub(super) fn run(
         .statistics_of(relation.oid)
         .map(|known| known.stored.clone());
     let had_any = known.is_some();
+    // What is known of columns that are not looked at stays.
     let mut found = known.unwrap_or_else(|| StoredStatistics::new(relation.oid));
     let mut gathered = false;
     if relation.partitioning.is_none() {
@@ -64,6 +66,8 @@ pub(super) fn run(
         found.rows = own.total;
         gathered |= gather(&own, relation, &wanted, &mut found.columns, context)?;
     }
+    // With tables below there is a second set: of the rows of all of them together, as queries over the parent read
+    // them.
     let catalog = context.session.catalog.current();
     let below = catalog.descendants_of(relation.oid);
     if below.is_empty() {
@@ -79,6 +83,7 @@ pub(super) fn run(
     if !gathered && !had_any {
         return Ok(());
     }
+    // By this timestamp upkeep tells which rows have changed since.
     found.analyzed_at = context.transaction.begin_statement(Access::Write).timestamp().0;
     write::put(StoredObject::Statistics(found), context)
 }
@@ -94,6 +99,7 @@ fn gather(
     if sample.is_empty() {
         return Ok(false);
     }
+    // Columns that were dropped, or have another type by now, are forgotten.
     known.retain(|known| {
         let column = relation.columns.get(usize::from(known.position));
         column.is_some_and(|column| !column.dropped && column.ty.oid.0 == known.type_oid)
@@ -101,6 +107,7 @@ fn gather(
     for wanted in wanted {
         let ty = relation.columns[usize::from(wanted.position)].ty;
         let values = sample.column(wanted.position, ty, context)?;
+        // Kept as text of plain settings, and without labels of users' types, which may change.
         let text = &mut |value: &Datum| {
             let mut text = Vec::new();
             without(|| output_text(value, ty, &PLAIN_SETTINGS, &mut text));
