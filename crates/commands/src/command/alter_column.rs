@@ -189,6 +189,7 @@ pub(super) fn drop_column(
     let subject = format!("column {name} of {}", drop::described(table, context));
     // Asked while the column is there: the expressions would not bind without it.
     let generated = generated_from(table, position, context)?;
+    // An index goes with any of its columns, those included and those of expressions among them.
     let indexes: Vec<u32> = table
         .indexes
         .iter()
@@ -234,6 +235,7 @@ pub(super) fn drop_column(
         return Err(drop::refused(&subject, &descriptions));
     }
     drop::cascade_notice(&descriptions, context);
+    // From what depends to what it depends on: views first, then indexes with the keys that rest on them.
     for view in &views {
         drop::remove_view(Oid(view.oid), context)?;
     }

@@ -62,6 +62,7 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         ObjectKind::MaterializedView => CommandTag::Word("ALTER MATERIALIZED VIEW"),
         _ => return Err(SqlError::unsupported("ALTER of this kind of relation")),
     };
+    // One lock for the statement, before the first command looks at anything.
     let strongest = alter
         .commands
         .iter()
@@ -76,6 +77,7 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         }
         return Err(schema::undefined_table(&alter.name));
     };
+    // Under the lock: the name may have led to another relation before.
     check_kind(alter, &table)?;
     // A cursor of this very session, or the statement that called us, may stand in the table.
     in_use::refuse_table("ALTER TABLE", &table, context)?;

@@ -65,6 +65,7 @@ pub(super) fn attach(
     written: &PartitionBound,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // Statements that are under way know the parent without this partition, which does them no harm.
     let mode = TableLockMode::ShareUpdateExclusive;
     let parent = parent_for(parent, "ATTACH PARTITION", mode, context)?;
     in_use::refuse_table("ALTER TABLE", &parent.stored, context)?;
@@ -329,6 +330,7 @@ fn add_partition_check(
             mote_sql::catalog::IndexKeyTarget::Expression(..) => None,
         })
         .collect();
+    // Named as a CHECK that somebody wrote would be.
     let mut parts = vec![table.name.as_str()];
     if let [only] = columns[..] {
         parts.push(&table.columns[only as usize].name);

@@ -503,6 +503,7 @@ pub(super) fn leave(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let (role, mut member) = both(role, member, context)?;
+    // A warning only, as in PostgreSQL.
     if !member.belongs_to(role.oid) {
         let message = format!(
             "role \"{}\" is not a member of role \"{}\"",

@@ -80,6 +80,7 @@ fn lock_parent(
     if parent.partition.is_some() {
         return refuse(format!("cannot inherit from partition \"{}\"", parent.name));
     }
+    // Queries over the parent would read rows that only one session has.
     if child.temporary && !parent.temporary {
         return Err(SqlError::unsupported(
             "a temporary table that inherits from a permanent one",
@@ -91,6 +92,7 @@ fn lock_parent(
             parent.name
         ));
     }
+    // As in PostgreSQL only an owner of the parent may give it children.
     schema::require_owner(&parent, context)?;
     Ok(parent)
 }

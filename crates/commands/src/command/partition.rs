@@ -467,6 +467,7 @@ pub(super) fn check_default(
         let keys =
             // The leaf may have its columns at other positions than the parent.
             mote_catalog::catalog_store::partitions::keys_over(scheme.keys.clone(), parent, &leaf.described)?;
+        // Compiled once per leaf, evaluated once per row.
         let keys = KeyExpressions::compile(&keys)?;
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         let found = any_row(&leaf.described, context, &mut |row, runtime| {

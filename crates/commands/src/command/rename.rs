@@ -358,6 +358,7 @@ fn rename_column(
         .columns
         .iter()
         .position(|column| !column.dropped && column.name == old);
+    // 42703 in the words of RENAME COLUMN, which names no relation.
     let position = position.ok_or_else(|| {
         SqlError::new(
             state::UNDEFINED_COLUMN,
@@ -403,6 +404,7 @@ fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlRe
             StoredConstraintKind::Check { expression } => Some(expression),
             _ => None,
         });
+    // Keys that are columns stand by position; only expressions have names in them.
     let partition_keys = relation.partitioning.iter_mut().flat_map(|partitioning| {
         let keys = partitioning.keys.iter_mut();
         keys.filter_map(|key| key.expression.as_mut())
@@ -473,6 +475,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
         ));
     }
     let catalog = context.session.catalog.current();
+    // Listed before the schema is written, by its OID: the name is about to change.
     let inside: Vec<StoredRelation> = catalog
         .relations_using(Oid(stored.oid))
         .filter(|relation| relation.stored.schema == stored.oid)
@@ -482,6 +485,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     for relation in &inside {
         view_follow::renamed(relation, new, &relation.name, context)?;
     }
+    // How defaults wrote each of them until the new name is in force.
     let old: Vec<String> = (inside.iter())
         .map(|relation| sequence::constant(relation, context))
         .collect();
@@ -492,6 +496,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     for entry in types {
         write::put(StoredObject::Type(entry.stored.clone()), context)?;
     }
+    // Read anew: rewriting views may have changed a relation since it was listed.
     for (relation, old) in inside.iter().zip(&old) {
         // The descriptions of relations hold their schema's name.
         let current = context

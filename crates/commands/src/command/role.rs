@@ -308,6 +308,7 @@ pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlRe
 fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = Oid(role.oid);
     schema::reserve_name(oid, "", context)?;
+    // The session's own role, and the one that it logged in as, must stay.
     if oid == context.session.identity().user_oid {
         return Err(SqlError::new(
             state::OBJECT_IN_USE,
@@ -359,6 +360,7 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
 fn forget_in_databases(role: u32, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
     let databases = catalog.databases.values().map(|entry| &entry.object);
+    // By name, since each is locked before it is read again.
     let names: Vec<String> = (databases.filter(|database| database.role_settings.contains_key(&role)))
         .map(|database| database.name.clone())
         .collect();

@@ -71,6 +71,7 @@ pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>
         }
         return Err(schema::already_exists(&create.name.name));
     }
+    // Read after the name is free: IF NOT EXISTS does not look at them.
     let options = read_options(&create.options, context)?;
     let owner = context.session.identity().user_oid.0;
     let mut relation = make(schema_oid, &create.name.name, owner, &options, oid::INT8, context)?;
@@ -93,6 +94,7 @@ pub(super) fn create_owned(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredRelation> {
     let options = read_options(options, context)?;
+    // The sequence lies beside its table, and goes where that goes.
     let schema_oid = Oid(table.schema);
     let name = match options.name {
         Some(name) => {
@@ -609,6 +611,7 @@ fn set_owner_column(
     let table = schema::relation_of_part(name);
     let entry = schema::find_relation(&table, context)?.ok_or_else(|| schema::undefined_table(&table))?;
     let prerequisite = |message: &str| Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    // Only columns of tables can own one.
     if entry.stored.kind != StoredKind::Table {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,

@@ -62,10 +62,12 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
             Some(other.stored.oid)
         }
     };
+    // Refusals in PostgreSQL's order: the relation and the right to it come before the form.
     check_form(create)?;
     check_transition_tables(create, &entry)?;
     // Bound over the table as it is under the lock.
     let condition = condition(create, &entry, context)?;
+    // Behind the condition, as in PostgreSQL: a condition that does not bind is told first.
     let function = function(&create.function, context)?;
     let mut table = entry.stored.clone();
     let columns = columns(create, &table)?;
@@ -479,12 +481,14 @@ pub(super) fn enable(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    // The letters of pg_trigger.tgenabled.
     let letter = match mode {
         None => 'D',
         Some(TriggerMode::Origin) => 'O',
         Some(TriggerMode::Replica) => 'R',
         Some(TriggerMode::Always) => 'A',
     };
+    // None: all triggers of the table that users have made.
     let wanted: Option<&Name> = match target {
         TriggerTarget::Name(name) => Some(name),
         TriggerTarget::User => None,
@@ -502,6 +506,7 @@ pub(super) fn enable(
         if wanted.is_none_or(|name| *trigger.name == **name) {
             trigger.enabled = letter;
             found = true;
+            // Statement triggers have no clones.
             if trigger.for_each_row {
                 changed.push(trigger.oid);
             }

@@ -506,6 +506,7 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         .collect();
     let mut found = other_users(&with_domains, context)?;
     let catalog = context.session.catalog.current();
+    // Composite types whose attributes are of the types.
     let mut others: Vec<_> = catalog.user_types().collect();
     others.sort_by_key(|entry| entry.stored.oid);
     for entry in others

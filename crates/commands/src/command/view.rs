@@ -99,6 +99,7 @@ pub(super) fn create(
     schema::require_owner(&entry.stored, context)?;
     let entry = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
     let entry = entry.ok_or_else(|| schema::undefined_table(&create.name))?;
+    // Whoever reads the view has bound its columns by position, name and type.
     check_replacement(&entry.stored.columns, &columns)?;
     for column in &columns {
         composite_type::refuse_own_rows(entry.stored.oid, Oid(column.type_oid), context)?;
@@ -146,6 +147,7 @@ pub(super) fn meaning(
         range: 0..text.len(),
     };
     let plan = internal::plan(&statement, text, context)?;
+    // Fewer names than columns are fine: the rest keep those of the query.
     if names.len() > plan.output.len() {
         return Err(SqlError::new(state::SYNTAX_ERROR, too_many));
     }
@@ -182,6 +184,7 @@ pub(super) fn check_updatable(view: Oid, context: &mut StatementContext<'_>) -> 
     let columns = internal::on_large_stack(context, |session| {
         mote_sql::bind::updatable_columns(&view, &session.catalog)
     });
+    // The binder's refusal tells in its detail why, which becomes the hint here.
     let why = match columns {
         Ok(columns) if columns.contains(&true) => return Ok(()),
         Ok(_) => "Views that have no updatable columns are not automatically updatable.".to_string(),
@@ -260,6 +263,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
                 format!("column \"{name}\" specified more than once"),
             ));
         }
+        // Types that a column cannot have.
         let pseudo = column.ty.oid == oid::RECORD || column.ty.oid == oid::VOID;
         if pseudo {
             return Err(SqlError::new(
@@ -295,6 +299,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
 /// OR REPLACE may add columns at the end and change nothing else about them.
 fn check_replacement(old: &[StoredColumn], new: &[StoredColumn]) -> SqlResult<()> {
     let invalid = |message: String| Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    // More columns may come at the end.
     if new.len() < old.len() {
         return invalid("cannot drop columns from view".into());
     }
