@@ -88,6 +88,10 @@ pub struct Primary {
     streams: Vec<Sending>,
     next_stream: u64,
     outbid: Option<u32>,
+    /// A flush that takes longer silences this node.
+    flush_limit_ns: u64,
+    /// What was written when a flush was first seen under way, and when that was.
+    flush_seen: Option<(Lsn, u64)>,
     piece: Vec<u8>,
 }
 
@@ -121,6 +125,8 @@ impl Primary {
             streams: Vec::new(),
             next_stream: 1,
             outbid: None,
+            flush_limit_ns: u64::MAX,
+            flush_seen: None,
         };
         primary.quorum.flushed_here(written);
         primary
@@ -142,6 +148,12 @@ impl Primary {
 
     pub fn set_rules(&mut self, rules: Vec<Rule>) {
         self.quorum.set_rules(rules);
+    }
+
+    /// Heartbeats stop while a flush takes longer than this: a node whose disk hangs shall be replaced, though its network
+    /// works. Without a call, never.
+    pub fn limit_flush(&mut self, limit_ns: u64) {
+        self.flush_limit_ns = limit_ns;
     }
 
     /// Enough voters answered a heartbeat that was sent then, by this node's clock: none of them promises anything before
@@ -347,6 +359,11 @@ impl Primary {
         }
     }
 
+    /// A flush has begun up to there; for one that could not be told of at once.
+    pub fn flush_begun(&mut self, end: Lsn) {
+        self.end = self.end.max(end);
+    }
+
     /// Everything below is written and synced here.
     pub fn flushed(&mut self, lsn: Lsn) {
         self.written = self.written.max(lsn);
@@ -363,12 +380,13 @@ impl Primary {
             }
         }
         let stable = self.levels().stable;
+        let hangs = self.flush_hangs(now_ns);
         for index in 0..self.streams.len() {
             let number = self.streams[index].number;
             if ended.contains(&number) {
                 continue;
             }
-            let told = self.tell(index, now_ns, stable);
+            let told = self.tell(index, now_ns, stable, hangs);
             if told.is_err() || !self.catch_up(index, wall_us, source)? {
                 ended.push(number);
             }
@@ -422,10 +440,31 @@ impl Primary {
         }
     }
 
-    /// The horizon at once when it moved, since commits at `remote_apply` wait for it; else a heartbeat now and then.
-    fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn) -> io::Result<()> {
+    /// Whether the same flush is under way for longer than it may be.
+    fn flush_hangs(&mut self, now_ns: u64) -> bool {
+        if self.end <= self.written {
+            self.flush_seen = None;
+            return false;
+        }
+        match self.flush_seen {
+            Some((written, since_ns)) if written == self.written => {
+                now_ns.saturating_sub(since_ns) > self.flush_limit_ns
+            }
+            _ => {
+                self.flush_seen = Some((self.written, now_ns));
+                false
+            }
+        }
+    }
+
+    /// The horizon at once when it moved, since commits at `remote_apply` wait for it; else a heartbeat now and then. Neither
+    /// while a flush hangs.
+    fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn, hangs: bool) -> io::Result<()> {
         let stream = &mut self.streams[index];
         stream.wire.flush()?;
+        if hangs {
+            return Ok(());
+        }
         let due = now_ns.saturating_sub(stream.beat_ns) >= self.config.heartbeat_ns;
         if (due || stable > stream.told) && stream.wire.is_idle() {
             let beat_ns = now_ns;

@@ -374,3 +374,40 @@ fn a_silent_follower_is_given_up_and_a_newer_stream_replaces_an_older() {
     }
     assert!(world.primary.streams.is_empty());
 }
+
+/// Trace 20: a node whose disk hangs is silent, so that another one may lead, and goes on when its disk does.
+#[test]
+fn heartbeats_stop_while_a_flush_hangs() {
+    let mut world = world(vec![]);
+    world.primary.config.silence_ns = u64::MAX;
+    world.primary.limit_flush(100_000_000);
+    let mut wire = world.ask(&Hello {
+        end: Lsn(3 * START),
+        ..hello()
+    });
+    start_of(&mut wire);
+    let mut beats = |world: &mut World| {
+        let mut beats = 0;
+        for _ in 0..10 {
+            world.step();
+            while wire.fill().expect("the stream stands") {
+                while let Some(message) = wire.next_message().expect("the stream stands") {
+                    beats += usize::from(matches!(message, Message::Beat { .. }));
+                }
+            }
+        }
+        beats
+    };
+    assert!(beats(&mut world) >= 9);
+    // Flushes that come to an end silence nobody, however many they are.
+    for flush in 1..20 {
+        world.primary.flush_begun(Lsn(3 * START + flush * 4096));
+        world.step();
+        world.primary.flushed(Lsn(3 * START + flush * 4096));
+    }
+    world.primary.flush_begun(Lsn(3 * START + 30 * 4096));
+    assert!(beats(&mut world) <= 5, "the limit is 100 ms, a step 30 ms");
+    assert_eq!(beats(&mut world), 0);
+    world.primary.flushed(Lsn(3 * START + 30 * 4096));
+    assert!(beats(&mut world) >= 9);
+}

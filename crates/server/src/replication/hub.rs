@@ -7,7 +7,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -81,6 +81,8 @@ pub struct Hub {
     in_force: AtomicBool,
     /// In a cluster, with the time for which a voter's answer is good.
     lease: Option<(Arc<Lease>, u64)>,
+    /// A flush has begun up to there, told of to `primary` or not.
+    begun: AtomicU64,
     /// With none, a flush wakes nobody.
     streams: AtomicUsize,
     quit: AtomicBool,
@@ -140,12 +142,16 @@ impl HubThread {
             rules: Mutex::new(Some(rules)),
             in_force: AtomicBool::new(true),
             lease,
+            begun: AtomicU64::new(0),
             streams: AtomicUsize::new(0),
             quit: AtomicBool::new(false),
             waker: mio::Waker::new(poll.registry(), WAKE)?,
             clock: engine.env().clock.clone(),
         });
         database.cluster().set_followers(hub.clone());
+        if let Some((_, patience_ns)) = &hub.lease {
+            hub.primary.lock().limit_flush(*patience_ns);
+        }
         hub.take_rules(&mut hub.primary.lock());
         log.set_agreed(agreed(&hub.primary.lock()));
         log.set_tap(Some(hub.clone()));
@@ -272,6 +278,9 @@ impl Hub {
 
 impl LogTap for Hub {
     fn flushing(&self, from: Lsn, parts: [&[u8]; 2]) {
+        let end = from.0 + (parts[0].len() + parts[1].len()) as u64;
+        // Relaxed: a number by itself, which the next step reads.
+        self.begun.store(end, Ordering::Relaxed);
         // At work: it will find what is written in the files.
         if let Some(mut primary) = self.primary.try_lock() {
             primary.flushing(from, parts, self.clock.wall_us());
@@ -400,6 +409,10 @@ impl Run {
         ended
             .iter()
             .for_each(|session| primary.slots_mut().end_session(*session));
+        if self.hub.lease.is_some() {
+            // Perhaps told of while this thread was at work: a flush that hangs is the last one.
+            primary.flush_begun(Lsn(self.hub.begun.load(Ordering::Relaxed)));
+        }
         primary.step(now_ns, wall_us, &mut self.ranges)?;
         self.hub.renew_lease(&primary, now_ns);
         let agreed = agreed(&primary);
