@@ -1,7 +1,7 @@
 //! What sessions may know of other nodes: whether this one follows, how far it is, who follows it.
 //!
 //! The server fills this (`mote_server::replication`); sessions read it for `pg_is_in_recovery()` and its kin, and for the
-//! views pg_stat_replication, pg_stat_wal_receiver and pg_replication_slots. Leaves out: sockets, and the engine's own
+//! views pg_stat_replication, pg_stat_wal_receiver, pg_replication_slots and mote_stat_cluster. Leaves out: sockets, and the engine's own
 //! knowledge (`Log::is_following`).
 
 use std::net::SocketAddr;
@@ -90,6 +90,55 @@ pub struct PrimaryFacts {
     pub term: u32,
 }
 
+/// What a node does for its cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemberPart {
+    Leads,
+    /// Commits and promises are counted with it.
+    Votes,
+    /// It takes the log, and nobody waits for it.
+    Follows,
+}
+
+impl MemberPart {
+    /// As mote_stat_cluster says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemberPart::Leads => "leader",
+            MemberPart::Votes => "voter",
+            MemberPart::Follows => "follower",
+        }
+    }
+}
+
+/// One node of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberFacts {
+    /// `None`: the record names a directory that no node has any more.
+    pub name: Option<String>,
+    /// The number that was drawn for its directory.
+    pub directory: u64,
+    /// Where it listens; empty where the name is unknown.
+    pub host: String,
+    pub port: u16,
+    pub part: MemberPart,
+    /// This node.
+    pub own: bool,
+}
+
+/// A cluster, as this node has read it last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClusterFacts {
+    pub term: u32,
+    /// Voters that must have a commit before it counts.
+    pub needed: usize,
+    /// How often the record was changed.
+    pub changes: u64,
+    pub members: Vec<MemberFacts>,
+    /// When it was read, in microseconds since 1970.
+    pub read_us: i64,
+}
+
 /// Does a follower replay what it receives?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -127,6 +176,8 @@ pub struct Cluster {
     promote: RwLock<Option<Arc<dyn Fn() + Send + Sync>>>,
     /// Its nodes choose whom to follow among themselves.
     elects: AtomicBool,
+    /// `None`: this node is in no cluster, or has not read its record yet.
+    members: Mutex<Option<ClusterFacts>>,
 }
 
 impl Cluster {
@@ -164,6 +215,15 @@ impl Cluster {
         {
             followers.session_ended(session);
         }
+    }
+
+    /// The record and the nodes were read.
+    pub fn note_members(&self, facts: ClusterFacts) {
+        *self.members.lock() = Some(facts);
+    }
+
+    pub fn members(&self) -> Option<ClusterFacts> {
+        self.members.lock().clone()
     }
 
     /// The stream from the primary has begun, or ended.

@@ -19,6 +19,7 @@ use mote_replication::roster::{Entry, Roster};
 use mote_replication::vote::Voter;
 use mote_replication::{NodeId, node};
 
+use super::facts::facts;
 use super::peers::Peers;
 use super::seat::{HandOver, News, Order, Seat};
 use super::store::{Request, Store};
@@ -100,6 +101,7 @@ impl ClusterThread {
             member: Member::new(id, voter, PATIENCE.as_nanos() as u64, Prng::new(draw())),
             seat: seat.clone(),
             engine,
+            database: database.clone(),
             news,
             part: Part::Following(helm),
             roster: Roster::default(),
@@ -145,6 +147,7 @@ struct Driver {
     part: Part,
     seat: Arc<Seat>,
     engine: Arc<Engine>,
+    database: Arc<Database>,
     store: Store,
     peers: Peers,
     news: Receiver<News>,
@@ -188,6 +191,11 @@ impl Driver {
         match news {
             News::Recorded(answer) => {
                 let answer = answer.and_then(|record| self.own(record));
+                if let Ok(Some(record)) = &answer {
+                    let read_us = self.engine.env().clock.wall_us();
+                    let facts = facts(record, &self.roster, self.id, read_us);
+                    self.database.cluster().note_members(facts);
+                }
                 self.member.recorded(answer);
             }
             News::Roster(roster) => {

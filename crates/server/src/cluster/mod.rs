@@ -7,12 +7,14 @@
 //!  1. `seat`: what the thread shares with sessions, with the hub and with whoever starts and ends servers.
 //!  2. `driver`: the thread. It asks, answers, steers the follower's thread, and looks at the hub.
 //!  3. `store`: the coordinator, asked by a thread of its own. `peers`: the other nodes, asked for their word.
+//!     `facts`: what sessions see of the cluster.
 //!
 //! Promises: nothing here is on a statement's path; a coordinator that is gone or slow holds nobody up. Leaves out: how to
 //! connect to another node (`Reach`; the caller does), the start of a directory and the change of the server's part (the
 //! command line).
 
 mod driver;
+mod facts;
 mod peers;
 mod seat;
 mod store;

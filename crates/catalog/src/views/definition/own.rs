@@ -1,9 +1,9 @@
-//! Relations that PostgreSQL does not have: what mote tells of its checkpoints and of its last start.
+//! Relations that PostgreSQL does not have: what mote tells of its checkpoints, of its last start and of its cluster.
 //!
 //! They stand in pg_catalog, and their names begin with `mote_`. See `definition` for how to read a line.
 
 use super::{Definition, filled};
-use crate::views::rows::durability;
+use crate::views::rows::{durability, nodes};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -20,4 +20,10 @@ pub(super) const RELATIONS: &[Definition] = &[
          log_changes_skipped:int8 index_entries:int8 read_log_s:float8 load_images_s:float8 replay_s:float8 \
          build_indexes_s:float8 total_s:float8",
         durability::recovery),
+    // A row for each node of the cluster that this one belongs to, as it has read the record last; none outside of a
+    // cluster. `needed`: voters that must have a commit before it counts. The positions are known to the leader alone.
+    filled(15002, "mote_stat_cluster",
+        "name:text directory:text host:text port:int4 part:text own:bool term:int4 needed:int4 changes:int8 \
+         connected:bool flush_lsn:pg_lsn replay_lsn:pg_lsn read_at:timestamptz",
+        nodes::members),
 ];

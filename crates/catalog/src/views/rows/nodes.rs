@@ -1,9 +1,10 @@
-//! Other nodes: pg_stat_replication, pg_stat_wal_receiver, pg_replication_slots.
+//! Other nodes: pg_stat_replication, pg_stat_wal_receiver, pg_replication_slots, mote_stat_cluster.
 
 use mote_common::{Lsn, SqlResult};
 use mote_types::Datum;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
+use crate::cluster::{Cluster, MemberFacts, MemberPart};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 
@@ -89,12 +90,100 @@ pub fn receiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         lsn(cluster.flushed()),
         term,
         NULL,
+        heard.clone(),
+        // What it has told the primary last is what is durable here, in answer to what it heard.
+        lsn(cluster.flushed()),
         heard,
-        NULL,
-        NULL,
         &primary.name,
         &primary.host,
         i32::from(primary.port),
-        NULL,
+        format!(
+            "host={} port={} application_name={}",
+            primary.host, primary.port, primary.name
+        ),
     ]])
+}
+
+/// mote_stat_cluster.
+pub fn members(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    Ok(facts.cluster.map_or_else(Vec::new, member_rows))
+}
+
+fn member_rows(cluster: &Cluster) -> Vec<Vec<Datum>> {
+    let Some(all) = cluster.members() else {
+        return Vec::new();
+    };
+    let mut members = all.members.iter();
+    let leads = members.any(|member| member.own && member.part == MemberPart::Leads);
+    // Who led before may still know of streams.
+    let streams = match leads {
+        true => cluster.followers(),
+        false => Vec::new(),
+    };
+    let row_of = |member: &MemberFacts| {
+        let name = member.name.as_deref();
+        let stream = streams.iter().find(|stream| name == Some(&stream.name));
+        let known = !member.host.is_empty();
+        row![
+            name,
+            format!("{:016x}", member.directory),
+            known.then_some(member.host.as_str()),
+            known.then_some(i32::from(member.port)),
+            member.part.name(),
+            member.own,
+            all.term as i32,
+            all.needed as i32,
+            all.changes as i64,
+            (leads && !member.own).then_some(stream.is_some()),
+            stream.map(|stream| lsn(stream.flushed)),
+            stream.map(|stream| lsn(stream.applied)),
+            Datum::TimestampTz(all.read_us - POSTGRES_EPOCH_UNIX_US),
+        ]
+    };
+    all.members.iter().map(row_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::ClusterFacts;
+
+    fn member(name: Option<&str>, directory: u64, part: MemberPart, own: bool) -> MemberFacts {
+        MemberFacts {
+            name: name.map(str::to_string),
+            directory,
+            host: name.map_or(String::new(), |_| "10.0.0.1".into()),
+            port: 5432,
+            part,
+            own,
+        }
+    }
+
+    #[test]
+    fn a_node_shows_its_cluster_as_it_was_read_last() {
+        let cluster = Cluster::default();
+        assert_eq!(member_rows(&cluster), Vec::<Vec<Datum>>::new());
+        cluster.note_members(ClusterFacts {
+            term: 4,
+            needed: 1,
+            changes: 9,
+            members: vec![
+                member(Some("a"), 1, MemberPart::Leads, false),
+                member(None, 2, MemberPart::Votes, false),
+                member(Some("c"), 3, MemberPart::Follows, true),
+            ],
+            read_us: POSTGRES_EPOCH_UNIX_US + 5,
+        });
+        let rows = member_rows(&cluster);
+        assert_eq!(rows.len(), 3);
+        assert_eq!(rows[0][..2], [Datum::text("a"), Datum::text("0000000000000001")]);
+        assert_eq!([&rows[1][0], &rows[1][2], &rows[1][3]], [&NULL; 3]);
+        assert_eq!(
+            [&rows[2][4], &rows[2][5]],
+            [&Datum::text("follower"), &Datum::Bool(true)]
+        );
+        // Who does not lead knows of no streams.
+        assert!(rows.iter().all(|row| row[9] == NULL && row[10] == NULL));
+        assert_eq!(rows[0][12], Datum::TimestampTz(5));
+    }
 }
