@@ -11,11 +11,13 @@ TARGET ?= log
 SYSTEMS ?= mote,pg15,pg18,mariadb
 BUDGET ?= 40m
 SEED ?= 1
+NODES ?= 3
+PORT ?= 5432
 CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
+.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +42,9 @@ bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, r
 
 seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg15,pg18 BUDGET=40m; bench-results/seeds/index.html
 	@target/release/mote bench seeds --systems $(SYSTEMS) --budget $(BUDGET) --out bench-results/seeds
+
+cluster-demo: build ## a cluster of three nodes on this machine, to kill at will; installs etcd where it may. NODES=, PORT=
+	@source scripts/setup.sh && mote_setup_etcd && target/release/mote cluster demo --nodes $(NODES) --port $(PORT)
 
 mariadb: build ## the laboratory beside MariaDB's server (Debian's mariadb-server): proofs over its wire, also after kill -9
 	@MOTE_BIN=$$PWD/target/release/mote bash -c '$(CARGO) test -p mote-it --features mariadb --test laboratory_mariadb'

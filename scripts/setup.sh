@@ -46,6 +46,14 @@ mote_install() {
         || { $run apt-get update -qq >/dev/null && $run apt-get install -y -qq "$@" >/dev/null; }
 }
 
+# What a cluster's record stands in.
+mote_setup_etcd() {
+    command -v etcd >/dev/null 2>&1 || mote_install etcd-server || {
+        echo "mote: a cluster needs etcd: apt-get install etcd-server, or https://etcd.io/docs/latest/install" >&2
+        return 1
+    }
+}
+
 # What `make odbc` needs beside the build: unixODBC, its drivers, and the servers behind them.
 mote_setup_odbc() {
     local packages=()

@@ -290,6 +290,18 @@ impl Target {
         both
     }
 
+    /// Another server with the same users and databases.
+    pub fn at(&self, host: &str, port: u16) -> Target {
+        Target {
+            host: Host::Name(host.to_string()),
+            port,
+            // The addresses of the name before are no business of this one.
+            resolved: Resolved::default(),
+            others: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     pub fn addresses(&self) -> io::Result<&[SocketAddr]> {
         let Host::Name(name) = &self.host else {
             return Ok(&[]);
@@ -445,6 +457,10 @@ mod tests {
             "postgres://u@a:6000,b:5432/d"
         );
         assert!(Target::parse("mysql://a,b/d").is_err());
+        let elsewhere = pair.at("::1", 7000);
+        assert_eq!(elsewhere.to_string(), "postgres://u@[::1]:7000/d");
+        let address: SocketAddr = "[::1]:7000".parse().expect("an address");
+        assert_eq!(elsewhere.addresses().expect("a number"), [address]);
     }
 
     #[test]

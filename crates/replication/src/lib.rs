@@ -10,7 +10,8 @@
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
-//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`: their names, and who should vote.
+//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`: their names, and who should vote;
+//!     `outlook`: what the next failure costs.
 //!  7. `vote`: promises and campaigns, by which the next primary is found; `member`: when a node does what of all that.
 //!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
@@ -26,6 +27,7 @@ pub mod member;
 pub mod message;
 pub use mote_common::standby_names as names;
 pub mod node;
+pub mod outlook;
 pub mod primary;
 pub mod quorum;
 pub mod receiver;

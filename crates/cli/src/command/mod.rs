@@ -3,6 +3,7 @@
 pub mod backup;
 mod follow;
 pub mod check;
+pub mod cluster;
 pub mod progress;
 mod node;
 pub mod promote;

@@ -1,0 +1,41 @@
+//! `mote cluster`: several servers with one log, seen from outside.
+//!
+//! `status` reads what etcd has recorded, asks every node (`nodes`), and says in words what the next failure costs
+//! (`report`). `demo` starts an etcd and three nodes as its children (`children`). Leaves out: a node's own part in its
+//! cluster (`mote serve --cluster`).
+
+mod children;
+pub mod demo;
+mod nodes;
+mod report;
+pub mod status;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+/// Look at a cluster of servers, or try one out
+///
+/// A cluster is a primary and those who follow it; they elect another one when it fails. docs/operations.md tells how to
+/// run one.
+#[derive(Args)]
+pub struct ClusterArguments {
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Subcommand)]
+enum ClusterCommand {
+    Status(status::StatusArguments),
+    Demo(demo::DemoArguments),
+    #[command(hide = true)]
+    Child(children::ChildArguments),
+}
+
+pub fn run(arguments: &ClusterArguments) -> ExitCode {
+    match &arguments.command {
+        ClusterCommand::Status(arguments) => status::run(arguments),
+        ClusterCommand::Demo(arguments) => demo::run(arguments),
+        ClusterCommand::Child(arguments) => children::become_child(arguments),
+    }
+}
