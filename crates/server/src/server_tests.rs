@@ -41,7 +41,7 @@ impl Node {
         let lease = Arc::new(Lease::with_patience(PATIENCE));
         let door = Starting::listen(&config).expect("a port is free");
         let server =
-            Server::start_under(database.clone(), config, door, lease.clone()).expect("threads start");
+            Server::start_under(database.clone(), config, door, lease.clone(), None).expect("threads start");
         let node = Node {
             server,
             database,
