@@ -97,7 +97,7 @@ pub fn input_text_with_length_check(
             ));
         }
         other => match family::descriptor(other) {
-            Some(described) => return (described.input)(text, settings),
+            Some(described) => (described.input)(text, settings)?,
             None => {
                 let message = format!("cannot accept a value of type {}", ty.name());
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));

@@ -82,3 +82,23 @@ drop function flip;
 drop table bits, keys, defaults;
 -- beside it: points from numbers, and what a function without a result makes of text
 select point(1, 2.5), point(-0.0, 'infinity'), pg_sleep(0)::varchar || 'x', pg_sleep(0)::text = '';
+-- A declared length where a text becomes a value: COPY's rows are tested beside the reader.
+create domain two_bits as bit(2);
+create type sized as (x bit(2), y varbit(1), z timetz(1));
+-- differs: no place
+select '(101,1,)'::sized;
+-- differs: no place
+select '(11,11,)'::sized;
+select '(11,1,10:00:00.19+00)'::sized;
+do $$ declare v bit(2); begin v := '101'; end $$;
+do $$ declare v bit(2) := '1'; begin end $$;
+do $$ declare v bit; begin v := '101'; end $$;
+do $$ declare v varbit(2); begin v := '111'; end $$;
+do $$ declare v bit(2); begin execute 'select ''10''::text' into v; raise notice '%', v; end $$;
+do $$ declare v bit(3)[]; begin v := '{101,1}'; end $$;
+select '{101,1}'::bit(3)[];
+create table sized_rows (a bit(2)[], b sized, c two_bits);
+insert into sized_rows (a) values ('{10,101}');
+-- differs: no place
+insert into sized_rows (b) values ('(1,1,)');
+insert into sized_rows (c) values ('101');
