@@ -10,6 +10,8 @@ use mote_grammar::ast::{DefinitionOption, Name, OptionValue, Vacuum, VacuumTable
 use super::{analyze, privileges, refuse_block, schema, unrecognized_option};
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::system_schemas::ObjectNames;
+use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 use mote_sql::catalog::CatalogView;
 
@@ -24,6 +26,21 @@ impl Command for Vacuum {
 
     fn steps(&self, issued: Issued<'_>) -> SqlResult<Option<Steps>> {
         steps(self, issued.text, issued.in_block).map(Some)
+    }
+
+    /// In a function, where ANALYZE has no transactions of its own.
+    fn run(&self, issued: Issued<'_>, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+        let options = Options::read(self, issued.text)?;
+        if options.vacuum {
+            return Err(SqlError::new(
+                state::ACTIVE_SQL_TRANSACTION,
+                "VACUUM cannot be executed from a function",
+            ));
+        }
+        for target in targets(&self.tables, options, context)? {
+            run(&target, options, context)?;
+        }
+        Ok(CommandTag::Word("ANALYZE"))
     }
 }
 
@@ -111,27 +128,35 @@ pub(super) fn steps(vacuum: &Vacuum, text: &str, in_block: bool) -> SqlResult<St
     }
     let named = vacuum.tables.clone();
     Ok(Steps::first(move |steps, context| {
-        let mut targets = Vec::new();
-        for table in &named {
-            expand(table, options, &mut targets, context)?;
-        }
-        // Without names all tables that the user may look at; the others are told of.
-        if named.is_empty() {
-            for entry in schema::all_tables(context) {
-                if may_run(&entry, options.vacuum, context) {
-                    targets.push(Target {
-                        oid: Oid(entry.stored.oid),
-                        name: None,
-                        columns: Vec::new(),
-                    });
-                }
-            }
-        }
-        for target in targets {
+        for target in targets(&named, options, context)? {
             steps.add(move |_, context| run(&target, options, context));
         }
         Ok(())
     }))
+}
+
+/// The named tables with their partitions; where none is named, all that the user may look at.
+fn targets(
+    named: &[VacuumTable],
+    options: Options,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Target>> {
+    let mut targets = Vec::new();
+    for table in named {
+        expand(table, options, &mut targets, context)?;
+    }
+    if named.is_empty() {
+        for entry in schema::all_tables(context) {
+            if may_run(&entry, options.vacuum, context) {
+                targets.push(Target {
+                    oid: Oid(entry.stored.oid),
+                    name: None,
+                    columns: Vec::new(),
+                });
+            }
+        }
+    }
+    Ok(targets)
 }
 
 /// A named table, and its partitions.
@@ -148,8 +173,17 @@ fn expand(
         look_at_builtin(&builtin.name, options, context);
         return Ok(());
     }
-    let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
-    // AccessShare, to find partitions; each target takes its own lock when its turn comes.
+    let Some(entry) = schema::find_relation(name, context)? else {
+        let index = context
+            .session
+            .catalog
+            .index_named(name.schema.as_deref(), &name.name);
+        if index.is_none() {
+            return Err(schema::undefined_table(name));
+        }
+        is_no_table(&name.name, options, context);
+        return Ok(());
+    };
     if !lock(&entry, true, TableLockMode::AccessShare, options, context)? {
         return Ok(());
     }
@@ -233,6 +267,12 @@ fn skipping(options: Options, name: &str, reason: &str, code: SqlState, context:
 }
 
 /// One table: it may have gone since the first step.
+fn is_no_table(name: &str, options: Options, context: &mut StatementContext<'_>) {
+    let word = if options.vacuum { "vacuum" } else { "analyze" };
+    let message = format!("skipping \"{name}\" --- cannot {word} non-tables or special system tables");
+    schema::warning(state::WARNING, message, context);
+}
+
 fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let gone = |context: &mut StatementContext<'_>| {
         if let Some(name) = &target.name {
@@ -260,12 +300,7 @@ fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) ->
         return Ok(());
     }
     if !entry.stored.kind.has_rows() {
-        let word = if options.vacuum { "vacuum" } else { "analyze" };
-        let message = format!(
-            "skipping \"{}\" --- cannot {word} non-tables or special system tables",
-            entry.stored.name
-        );
-        schema::warning(state::WARNING, message, context);
+        is_no_table(&entry.stored.name, options, context);
         return Ok(());
     }
     let now_us = context.database.now_us();

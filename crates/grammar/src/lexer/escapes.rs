@@ -70,10 +70,21 @@ pub fn written(text: &str, rules: StringRules) -> SqlResult<Written<'_>> {
         false => Lexer::with_escapes(text),
     };
     let mut previous: Option<Token> = None;
-    // What the lexer cannot read, the grammar refuses in PostgreSQL's words.
-    while let Some(Ok(token)) = lexer.next_token() {
-        reader.token(token, previous)?;
-        previous = Some(token);
+    // What the lexer cannot read, the grammar refuses in PostgreSQL's words; by the standard it could read a string that
+    // does not end here.
+    while let Some(token) = lexer.next_token() {
+        match token {
+            Ok(token) => {
+                reader.token(token, previous)?;
+                previous = Some(token);
+            }
+            Err(error) => {
+                if !rules.conforming && text[error.start..].starts_with('\'') {
+                    reader.insert(error.start, "E");
+                }
+                break;
+            }
+        }
     }
     reader.out.push_str(&text[reader.copied..]);
     Ok(Written {

@@ -1,0 +1,22 @@
+-- ANALYZE in functions and of what is no table; VACUUM in functions.
+create table counted (i int);
+insert into counted select g % 5 from generate_series(1, 100) g;
+create index counted_index on counted (i);
+create function look() returns void language plpgsql as $$ begin analyze counted; end $$;
+select look();
+select n_distinct, null_frac from pg_stats where tablename = 'counted';
+create function clean() returns void language plpgsql as $$ begin vacuum counted; end $$;
+select clean();
+do $$ begin execute 'vacuum analyze counted'; end $$;
+do $$ begin execute 'analyze (verbose off) counted (i)'; end $$;
+do $$ begin analyze nosuch; end $$;
+do $$ begin analyze counted (nosuch); end $$;
+create function sql_look() returns void language sql as 'analyze counted';
+select sql_look();
+create function stable_look() returns void stable language plpgsql as $$ begin analyze counted; end $$;
+select stable_look();
+do $$ begin insert into counted values (7); analyze counted; raise exception 'undone'; end $$;
+select n_distinct from pg_stats where tablename = 'counted';
+analyze counted_index;
+vacuum counted_index;
+analyze nosuch;
