@@ -12,6 +12,7 @@ use mote_engine::{Engine, EngineConfig, OpenError, PromotionError, RevocationLis
 use crate::backups::Backups;
 use crate::catalog_store::Revision;
 use crate::catalog_store::index_texts::Evaluation;
+use crate::catalog_store::predefined_roles::PG_DATABASE_OWNER;
 use crate::catalog_store::stored::{StoredAcl, StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::cluster::Cluster;
@@ -407,7 +408,7 @@ fn public_schema(oid: Oid, database: Oid) -> StoredObject {
         oid: oid.0,
         database: database.0,
         name: "public".into(),
-        owner: builtin::SUPERUSER.0,
+        owner: PG_DATABASE_OWNER.0,
         acl: Vec::new(),
         comment: Some("standard public schema".into()),
     })

@@ -8,8 +8,10 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
-use crate::catalog_store::predefined_roles::{PG_READ_ALL_DATA, PG_READ_ALL_STATS, PG_WRITE_ALL_DATA};
-use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema};
+use crate::catalog_store::predefined_roles::{
+    PG_DATABASE_OWNER, PG_READ_ALL_DATA, PG_READ_ALL_STATS, PG_WRITE_ALL_DATA,
+};
+use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema, StoredUserType};
 
 /// Checks what a plan needs.
 #[inline]
@@ -161,6 +163,28 @@ pub fn database_privileges(session: &SessionCatalog, database: Oid, role: Oid) -
     )
 }
 
+/// What a role may do with a type: everybody may use it, until something is granted or revoked.
+pub fn type_privileges(session: &SessionCatalog, ty: &StoredUserType, role: Oid) -> u32 {
+    let defaults = ty.acl.is_empty();
+    let items = ty.acl.iter().map(|item| (Oid(item.grantee), item.privileges));
+    let everybody = (Oid::INVALID, privilege::USAGE);
+    held(
+        session,
+        role,
+        Oid(ty.owner),
+        defaults,
+        items.chain(defaults.then_some(everybody)),
+    )
+}
+
+/// Checks that the current user may make something of a type of users.
+pub fn require_type(session: &SessionCatalog, ty: &StoredUserType) -> SqlResult<()> {
+    if ty.acl.is_empty() || type_privileges(session, ty, session.identity.user_oid) & privilege::USAGE != 0 {
+        return Ok(());
+    }
+    Err(denied("type", &mote_types::format_type(Oid(ty.oid), -1)))
+}
+
 /// What a role may do with a large object.
 pub fn large_object_privileges(session: &SessionCatalog, owner: Oid, acl: &[StoredAcl], role: Oid) -> u32 {
     let items = acl.iter().map(|item| (Oid(item.grantee), item.privileges));
@@ -261,6 +285,8 @@ fn reached(session: &SessionCatalog, role: Oid, goes_on: impl Fn(&StoredRole) ->
     let catalog = session.current();
     let mut roles = vec![role];
     let mut next = 0;
+    let owner = catalog.databases.get(&session.database);
+    let owner = owner.map(|database| Oid(database.object.owner));
     while let Some(&current) = roles.get(next) {
         next += 1;
         let Some(entry) = catalog.roles.get(&current) else {
@@ -269,9 +295,11 @@ fn reached(session: &SessionCatalog, role: Oid, goes_on: impl Fn(&StoredRole) ->
         if !goes_on(&entry.object) {
             continue;
         }
-        for parent in &entry.object.member_of {
-            if !roles.contains(&Oid(parent.role)) {
-                roles.push(Oid(parent.role));
+        let given = entry.object.member_of.iter().map(|parent| Oid(parent.role));
+        let by_the_database = (owner == Some(current)).then_some(PG_DATABASE_OWNER);
+        for parent in given.chain(by_the_database) {
+            if !roles.contains(&parent) {
+                roles.push(parent);
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Roles that PostgreSQL has from the beginning, under its numbers: what to be a member of one of them allows.
 //!
 //! They stand in every catalog and in no row: nothing about them can be changed but who belongs to them, which is kept with
-//! the members, and what they belong to themselves. Leaves out: pg_database_owner, whose member is who owns the database.
+//! the members, and what they belong to themselves. The one member of
+//! pg_database_owner is who owns the database that a session is in (`privileges`).
 
 use mote_common::Oid;
 
@@ -19,10 +20,11 @@ pub const PG_READ_SERVER_FILES: Oid = Oid(4569);
 pub const PG_WRITE_SERVER_FILES: Oid = Oid(4570);
 /// mote runs no programs: this one allows nothing.
 pub const PG_EXECUTE_SERVER_PROGRAM: Oid = Oid(4571);
+pub const PG_DATABASE_OWNER: Oid = Oid(6171);
 pub const PG_READ_ALL_DATA: Oid = Oid(6181);
 pub const PG_WRITE_ALL_DATA: Oid = Oid(6182);
 
-const ROLES: [(Oid, &str); 11] = [
+const ROLES: [(Oid, &str); 12] = [
     (PG_MONITOR, "pg_monitor"),
     (PG_READ_ALL_SETTINGS, "pg_read_all_settings"),
     (PG_READ_ALL_STATS, "pg_read_all_stats"),
@@ -32,6 +34,7 @@ const ROLES: [(Oid, &str); 11] = [
     (PG_READ_SERVER_FILES, "pg_read_server_files"),
     (PG_WRITE_SERVER_FILES, "pg_write_server_files"),
     (PG_EXECUTE_SERVER_PROGRAM, "pg_execute_server_program"),
+    (PG_DATABASE_OWNER, "pg_database_owner"),
     (PG_READ_ALL_DATA, "pg_read_all_data"),
     (PG_WRITE_ALL_DATA, "pg_write_all_data"),
 ];

@@ -23,6 +23,7 @@ pub(super) enum AclKind {
     Procedure,
     Database,
     LargeObject,
+    Type,
 }
 
 impl AclKind {
@@ -36,6 +37,7 @@ impl AclKind {
             AclKind::Function | AclKind::Procedure => EXECUTE,
             AclKind::Database => CREATE | TEMPORARY | CONNECT,
             AclKind::LargeObject => SELECT | UPDATE,
+            AclKind::Type => USAGE,
         }
     }
 
@@ -49,6 +51,7 @@ impl AclKind {
             AclKind::Procedure => "procedure",
             AclKind::Database => "database",
             AclKind::LargeObject => "large object",
+            AclKind::Type => "type",
         }
     }
 
@@ -57,6 +60,7 @@ impl AclKind {
         match self {
             AclKind::Function | AclKind::Procedure => privilege::EXECUTE,
             AclKind::Database => privilege::TEMPORARY | privilege::CONNECT,
+            AclKind::Type => privilege::USAGE,
             AclKind::Table | AclKind::Sequence | AclKind::Schema | AclKind::LargeObject => 0,
         }
     }

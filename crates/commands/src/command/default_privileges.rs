@@ -37,7 +37,7 @@ fn kind_of(grant: &Grant) -> SqlResult<(AclKind, &'static str)> {
         ObjectKind::Sequence => (AclKind::Sequence, "sequence"),
         ObjectKind::Function | ObjectKind::Routine => (AclKind::Function, "function"),
         ObjectKind::Schema => (AclKind::Schema, "schema"),
-        ObjectKind::Type => return Err(SqlError::unsupported("default privileges of types")),
+        ObjectKind::Type => (AclKind::Type, "type"),
         _ => return Err(SqlError::unsupported("default privileges of this kind of object")),
     })
 }
@@ -49,6 +49,7 @@ fn letter(kind: AclKind) -> Option<char> {
         AclKind::Sequence => Some('S'),
         AclKind::Function | AclKind::Procedure => Some('f'),
         AclKind::Schema => Some('n'),
+        AclKind::Type => Some('T'),
         AclKind::Database | AclKind::LargeObject => None,
     }
 }
@@ -59,6 +60,7 @@ pub(super) fn described(defaults: &StoredDefaultAcl, context: &StatementContext<
         'r' => "relations",
         'S' => "sequences",
         'f' => "functions",
+        'T' => "types",
         _ => "schemas",
     };
     let role = schema::role_name(Oid(defaults.key.role), context);
@@ -201,6 +203,7 @@ pub(super) fn says_nothing(defaults: &StoredDefaultAcl) -> bool {
         AclKind::Sequence,
         AclKind::Function,
         AclKind::Schema,
+        AclKind::Type,
     ];
     let kind = kinds
         .into_iter()

@@ -1,4 +1,5 @@
-//! GRANT and REVOKE: privileges on tables, views, sequences, schemas, databases, functions and large objects, and membership in roles.
+//! GRANT and REVOKE: privileges on tables, views, sequences, schemas, databases, functions, types and large objects, and
+//! membership in roles.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
@@ -10,9 +11,10 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
-use super::{database, large_object, privileges, routine, schema};
+use super::{database, large_object, privileges, routine, schema, user_type};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::membership::StoredMembership;
+use mote_catalog::catalog_store::predefined_roles::PG_DATABASE_OWNER;
 use mote_catalog::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema,
 };
@@ -80,6 +82,10 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
         }
         if grant.kind == ObjectKind::LargeObject {
             large_object::grant(grant, &grantees, object, context)?;
+            continue;
+        }
+        if matches!(grant.kind, ObjectKind::Type | ObjectKind::Domain) {
+            on_type(grant, &grantees, object, context)?;
             continue;
         }
         let ObjectReference::Name(name) = object else {
@@ -269,6 +275,25 @@ fn on_database(
     let list = acl::with_defaults(&stored.acl, stored.owner, kind, kind.everybody());
     stored.acl = change(grant, grantees, bits, list, stored.owner, name, kind, context)?;
     write::put(StoredObject::Database(stored), context)
+}
+
+fn on_type(
+    grant: &Grant,
+    grantees: &[u32],
+    object: &ObjectReference,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let kind = AclKind::Type;
+    let noun = match grant.kind {
+        ObjectKind::Domain => "domain",
+        _ => kind.word(),
+    };
+    let bits = kind.bits_for(&grant.privileges, noun)?;
+    let mut ty = user_type::to_grant_on(user_type::named(object)?, grant.kind, context)?;
+    let list = acl::with_defaults(&ty.acl, ty.owner, kind, kind.everybody());
+    let (owner, name) = (ty.owner, ty.name.clone());
+    ty.acl = change(grant, grantees, bits, list, owner, &name, kind, context)?;
+    write::put(StoredObject::Type(ty), context)
 }
 
 /// Applies a GRANT or REVOKE to a list. Who may not pass on anything is refused; who may pass on a part is warned.
@@ -467,6 +492,12 @@ fn join_as(
     grantor: Oid,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    if role == PG_DATABASE_OWNER {
+        return Err(follows_the_database("have explicit members"));
+    }
+    if member == PG_DATABASE_OWNER {
+        return Err(follows_the_database("be a member of any role"));
+    }
     let (role, mut member) = both(role, member, context)?;
     // Membership must not go round in a circle.
     if privileges::belongs(&context.session.catalog, Oid(role.oid), Oid(member.oid)) {
@@ -493,6 +524,14 @@ fn join_as(
         None => member.member_of.push(terms),
     }
     write::put(StoredObject::Role(member), context)
+}
+
+/// Who belongs to pg_database_owner is who owns the database, whatever is said.
+fn follows_the_database(what: &str) -> SqlError {
+    SqlError::new(
+        state::INTERNAL_ERROR,
+        format!("role \"pg_database_owner\" cannot {what}"),
+    )
 }
 
 /// Ends a membership or, with `admin_only`, the right to make others members.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{Oid, SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::AdvisoryMode;
 use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, Rename,
@@ -17,11 +17,15 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
-use mote_types::catalog::extension::extension_type;
+use mote_types::catalog::user::is_user_type;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
+use super::acl::AclKind;
 use super::routine::{Dependent, Search};
-use super::{acl, composite_type, drop as drop_object, internal, privileges, routine, schema, view};
+use super::{
+    acl, composite_type, default_privileges, drop as drop_object, internal, owned, privileges, routine,
+    schema, view,
+};
 use crate::utility::Issued;
 use mote_catalog::catalog_store::stored::{
     StoredExtension, StoredKind, StoredLabel, StoredObject, StoredUserType,
@@ -33,6 +37,8 @@ use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
 /// The tag of an ALTER about a type.
+const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
+
 fn alter_tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {
         ObjectKind::Domain => "ALTER DOMAIN",
@@ -82,7 +88,12 @@ pub(super) fn new_type(
         labels: Vec::new(),
         domain: None,
         attributes: None,
-        acl: Vec::new(),
+        acl: default_privileges::of_new(
+            AclKind::Type,
+            context.session.identity().user_oid.0,
+            schema,
+            context,
+        ),
         comment: None,
     })
 }
@@ -165,6 +176,34 @@ pub(super) fn to_change(
 }
 
 /// 42501 for whoever is not a member of the type's owner.
+/// The type of this name, whose privileges are to be changed, locked against other changes.
+pub(super) fn to_grant_on(
+    name: &QualifiedName,
+    kind: ObjectKind,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<StoredUserType> {
+    let type_of = |last: &str| mote_sql::bind::named_type(name.qualifier(), last, &context.session.catalog);
+    // Arrays over types of users bear no name that is looked up.
+    let element = name.last().strip_prefix('_').and_then(type_of);
+    let found = type_of(name.last()).or(element).ok_or_else(|| missing(name))?;
+    if element.is_some() || ColumnType::new(found).element().is_some() {
+        return Err(
+            SqlError::new(INVALID_GRANT_OPERATION, "cannot set privileges of array types")
+                .hint("Set the privileges of the element type instead."),
+        );
+    }
+    schema::reserve_name(found, "change", context)?;
+    let catalog = context.session.catalog.current();
+    let Some(entry) = catalog.user_type(found) else {
+        return Err(match is_user_type(found) {
+            true => SqlError::unsupported("GRANT on the row type of a table"),
+            false => SqlError::unsupported("GRANT on a built-in type"),
+        });
+    };
+    require_kind(kind, &entry.stored)?;
+    Ok(entry.stored.clone())
+}
+
 fn require_owner(ty: &StoredUserType, context: &StatementContext<'_>) -> SqlResult<()> {
     if privileges::is_member(&context.session.catalog, Oid(ty.owner)) {
         return Ok(());
@@ -202,6 +241,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     let new = schema::role_oid(&alter.owner, context)?;
     if ty.owner != new.0 {
         privileges::require_member(&context.session.catalog, new)?;
+        owned::require_schema(ty.schema, new, context)?;
         acl::change_owner(&mut ty.acl, ty.owner, new.0);
         ty.owner = new.0;
         write::put(StoredObject::Type(ty), context)?;

@@ -15,6 +15,7 @@ use mote_catalog::catalog_store::NO_ROW;
 use mote_catalog::catalog_store::rows::{catalog_table, insert};
 use mote_catalog::catalog_store::statistics::statistics_oid;
 use mote_catalog::catalog_store::stored::StoredObject;
+use mote_catalog::privileges;
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
 pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -71,8 +72,34 @@ pub fn hold(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     })
 }
 
-/// Nobody drops a type while there is about to be something of it.
+/// Nobody drops a type while there is about to be something of it, and who makes that must be allowed to use the type. Of
+/// what an object is made already nothing is asked.
 fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let types = types_of(object);
+    if types.is_empty() {
+        return Ok(());
+    }
+    let before = known(object.oid(), context).map_or(Vec::new(), |known| types_of(&known));
+    for ty in types {
+        lock_type(ty, AdvisoryMode::Shared, context)?;
+        let current = context.session.catalog.current();
+        let is_row = is_composite(ty) && context.session.catalog.relation(number_of(ty)).is_some();
+        match current.user_type(ty) {
+            Some(entry) if !before.contains(&ty) => {
+                privileges::require_type(&context.session.catalog, &entry.stored)?;
+            }
+            None if !is_row => {
+                let message = format!("type with OID {ty} does not exist");
+                return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The types of users that an object is made of; instead of arrays their elements.
+fn types_of(object: &StoredObject) -> Vec<Oid> {
     let types: Vec<u32> = match object {
         StoredObject::Relation(relation) => {
             let columns = relation.columns.iter().filter(|column| !column.dropped);
@@ -93,23 +120,10 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
         }
         _ => Vec::new(),
     };
-    for ty in types {
-        let ty = Oid(ty);
-        if !is_user_type(ty) {
-            continue;
-        }
-        // A lock on the element type keeps its array type as well.
-        let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
-        lock_type(ty, AdvisoryMode::Shared, context)?;
-        // Looked at behind the lock: whoever held it exclusively may have dropped the type.
-        let catalog = &context.session.catalog;
-        let is_row = is_composite(ty) && catalog.relation(number_of(ty)).is_some();
-        if catalog.user_type(ty).is_none() && !is_row {
-            let message = format!("type with OID {ty} does not exist");
-            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
-        }
-    }
-    Ok(())
+    let types = types.into_iter().map(Oid).filter(|ty| is_user_type(*ty));
+    types
+        .map(|ty| ColumnType::new(ty).element().map_or(ty, |element| element.oid))
+        .collect()
 }
 
 /// Of the session alone: no row holds it.

@@ -7,7 +7,9 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
-use mote_types::{Datum, oid};
+use mote_types::catalog::type_info;
+use mote_types::catalog::user::{is_composite, number_of};
+use mote_types::{ColumnType, Datum, oid};
 use std::sync::Arc;
 
 use super::{Body, CallSite, text};
@@ -15,6 +17,7 @@ use crate::runtime::Runtime;
 use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{
     administers, belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
+    type_privileges,
 };
 
 pub fn body(name: &str) -> Option<Body> {
@@ -115,7 +118,19 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             let held = database_privileges(&runtime.session().catalog, database, role);
             Ok(Datum::Bool(parse(&wanted)?.iter().any(|bit| held & bit != 0)))
         }
-        // Everybody may use every type: types carry no ACL of their own.
+        "has_type_privilege" => {
+            let Some(ty) = type_of(runtime, &rest[0])? else {
+                return Ok(Datum::Null);
+            };
+            parse_among(&wanted, &["USAGE"])?;
+            let session = runtime.session();
+            let catalog = session.catalog.current();
+            let allowed = catalog.user_type(ty).is_none_or(|entry| {
+                type_privileges(&session.catalog, &entry.stored, role) & privilege::USAGE != 0
+            });
+            Ok(Datum::Bool(allowed))
+        }
+        // Everybody may use every language.
         _ => {
             parse(&wanted)?;
             Ok(Datum::Bool(true))
@@ -188,6 +203,27 @@ fn function_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
 }
 
 /// A database, by the same rule.
+/// A type that there is; of an array its elements'.
+fn type_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
+    let ty = match value {
+        Datum::Oid(ty) => Oid(*ty),
+        other => {
+            let name = text(other);
+            let missing = || {
+                let message = format!("type \"{name}\" does not exist");
+                SqlError::new(state::UNDEFINED_OBJECT, message)
+            };
+            let found = object_text::find(oid::REGTYPE, name, &runtime.session().catalog);
+            found.ok_or_else(missing)?
+        }
+    };
+    let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+    let catalog = runtime.session().catalog.current();
+    let is_row = is_composite(ty) && runtime.session().catalog.relation(number_of(ty)).is_some();
+    let known = is_row || type_info(ty).is_some() || catalog.user_type(ty).is_some();
+    Ok(known.then_some(ty))
+}
+
 fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
     match value {

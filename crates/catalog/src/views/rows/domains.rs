@@ -20,7 +20,7 @@ fn domains<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f TypeEntry, &'f
 }
 
 /// The row of pg_type: the base type's facts, but for what makes it a domain.
-pub fn type_row(stored: &StoredUserType, domain: &StoredDomain) -> Option<Vec<Datum>> {
+pub fn type_row(stored: &StoredUserType, domain: &StoredDomain, acl: Datum) -> Option<Vec<Datum>> {
     let base = type_shape(Oid(domain.type_oid))?;
     let support = |name: &str| support_function(name).unwrap_or(Oid::INVALID);
     let (of, typmod) = match domain.of {
@@ -59,7 +59,7 @@ pub fn type_row(stored: &StoredUserType, domain: &StoredDomain) -> Option<Vec<Da
         base.collation,
         domain.default.as_deref(),
         domain.default.as_deref(),
-        NULL,
+        acl,
     ])
 }
 

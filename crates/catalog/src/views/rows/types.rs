@@ -1,7 +1,8 @@
 //! pg_type, pg_enum and pg_range; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::builtin::cast::{CastRow, CastUse, casts as all_casts};
+use mote_sql::access::AclItem;
+use mote_sql::builtin::cast::{CastUse, casts as all_casts};
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::catalog::extension::{extension_type, is_extension_type};
@@ -12,7 +13,9 @@ use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
 
 use super::domains;
+use super::relations::acl;
 use super::routines::LANGUAGE_PLPGSQL;
+use crate::catalog_store::stored::StoredUserType;
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
     BOOTSTRAP_ROLE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, operator_classes, support_function,
@@ -48,7 +51,7 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for entry in facts.user_types() {
         let stored = &entry.stored;
         if let Some(domain) = &stored.domain {
-            rows.extend(domains::type_row(stored, domain));
+            rows.extend(domains::type_row(stored, domain, type_acl(facts, stored)));
             continue;
         }
         if stored.attributes.is_some() {
@@ -57,24 +60,25 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 name: &stored.name,
                 schema: Oid(stored.schema),
                 owner: Oid(stored.owner),
+                acl: type_acl(facts, stored),
             };
             rows.extend(row_types(kind));
             continue;
         }
         let ty = ColumnType::new(Oid(stored.oid));
         let array = ty.array_of().map_or(Oid::INVALID, |array| array.oid);
-        let own = |oid: Oid, prefix: &str, element, array| Place {
+        let own = |oid: Oid, prefix: &str, element, array, acl| Place {
             oid,
             name: format!("{prefix}{}", stored.name),
             schema: Oid(stored.schema),
             owner: Oid(stored.owner),
             element,
             array,
-            acl: NULL,
+            acl,
         };
         for place in [
-            own(ty.oid, "", Oid::INVALID, array),
-            own(array, "_", ty.oid, Oid::INVALID),
+            own(ty.oid, "", Oid::INVALID, array, type_acl(facts, stored)),
+            own(array, "_", ty.oid, Oid::INVALID, NULL),
         ] {
             rows.extend(type_shape(place.oid).map(|shape| type_row(shape, place)));
         }
@@ -91,6 +95,13 @@ struct RowKind<'f> {
     name: &'f str,
     schema: Oid,
     owner: Oid,
+    acl: Datum,
+}
+
+/// An array has none of its own.
+fn type_acl(facts: &Facts<'_>, stored: &StoredUserType) -> Datum {
+    let items: Vec<AclItem> = stored.acl.iter().map(Into::into).collect();
+    acl(facts, &items)
 }
 
 fn relation_types(relation: &Relation) -> impl Iterator<Item = Vec<Datum>> {
@@ -100,6 +111,7 @@ fn relation_types(relation: &Relation) -> impl Iterator<Item = Vec<Datum>> {
         name: &relation.name,
         schema: relation.schema_oid,
         owner: relation.owner,
+        acl: NULL,
     };
     is_composite(ty).then(|| row_types(kind)).into_iter().flatten()
 }
@@ -109,18 +121,18 @@ fn row_types(kind: RowKind<'_>) -> impl Iterator<Item = Vec<Datum>> {
     let array = ColumnType::new(kind.oid)
         .array_of()
         .map_or(Oid::INVALID, |array| array.oid);
-    let place = |oid: Oid, prefix: &str, element, array| Place {
+    let place = |oid: Oid, prefix: &str, element, array, acl| Place {
         oid,
         name: format!("{prefix}{}", kind.name),
         schema: kind.schema,
         owner: kind.owner,
         element,
         array,
-        acl: NULL,
+        acl,
     };
     let places = [
-        place(kind.oid, "", Oid::INVALID, array),
-        place(array, "_", kind.oid, Oid::INVALID),
+        place(kind.oid, "", Oid::INVALID, array, kind.acl.clone()),
+        place(array, "_", kind.oid, Oid::INVALID, NULL),
     ];
     places
         .into_iter()

@@ -8,7 +8,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
 
-use super::super::{acl, privileges, schema};
+use super::super::{acl, owned, privileges, schema};
 use super::dependents::{change, dependents};
 use super::find::{find, find_held, require_owner, signature_of};
 use super::options::Options;
@@ -177,7 +177,11 @@ pub(in super::super) fn owner(
 ) -> SqlResult<CommandTag> {
     let entry = find_own(&alter.object, alter.kind, context)?;
     let new = schema::role_oid(&alter.owner, context)?;
+    if entry.stored.owner == new.0 {
+        return Ok(tag(alter.kind));
+    }
     privileges::require_member(&context.session.catalog, new)?;
+    owned::require_schema(entry.stored.schema, new, context)?;
     change(&entry, context, |routine| {
         acl::change_owner(&mut routine.acl, routine.owner, new.0);
         routine.owner = new.0;

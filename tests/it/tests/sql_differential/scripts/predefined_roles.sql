@@ -1,5 +1,5 @@
 -- Roles that are there from the beginning, and what their members may do.
-select rolname, rolsuper, rolinherit, rolcanlogin, rolconnlimit, oid from pg_roles where rolname ~ '^pg_' and rolname <> 'pg_database_owner' order by oid;
+select rolname, rolsuper, rolinherit, rolcanlogin, rolconnlimit, oid from pg_roles where rolname ~ '^pg_' order by oid;
 select m.member::regrole, m.roleid::regrole, m.admin_option from pg_auth_members m where m.member::regrole::text ~ '^pg_' order by 2;
 create role pr_owner;
 create role pr_user;
