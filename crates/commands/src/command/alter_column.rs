@@ -65,7 +65,8 @@ pub(super) fn add(
     create_table::check_column_count(table.columns.len() + 1)?;
     let mut constraints: Vec<Constraint> = Vec::new();
     let position = table.columns.len() as u16;
-    let stored = create_table::define_column(column, position, table, &mut constraints, context)?;
+    let mut stored = create_table::define_column(column, position, table, &mut constraints, context)?;
+    create_table::settle_default(&mut stored);
     add_defined(stored, table, context)?;
     Ok(Some(constraints))
 }

@@ -309,6 +309,7 @@ pub(super) fn run_command(
             // Checked against the type: a default that cannot be assigned would fail at every INSERT.
             let text = create_table::default_text(value, column, ty, context)?;
             table.columns[position].default = Some(text);
+            create_table::settle_default(&mut table.columns[position]);
             Ok(())
         }
         AlterTableCommand::DropDefault { column } => {

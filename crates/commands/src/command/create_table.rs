@@ -109,6 +109,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     }
     // Parents with different defaults leave a conflict that only the table's own default settles.
     inherited.require_decided(&table)?;
+    table.columns.iter_mut().for_each(settle_default);
     check_column_count(table.columns.len())?;
     // Constraints of columns first, then those of the table: names are chosen in this order.
     constraints.extend(create.constraints.iter().cloned());
@@ -575,6 +576,15 @@ pub(super) fn default_text(
     let catalog = &context.session.catalog;
     rewrite::expression(&mut value, &mut routine::Calls { catalog });
     Ok(deparse::expression(&value))
+}
+
+/// Forgets a default that is the same as none, as PostgreSQL does: one that a domain's would take the place of stays, and so
+/// does one of a type with a length, which PostgreSQL keeps as a call.
+pub(super) fn settle_default(column: &mut StoredColumn) {
+    let is_null = column.default.as_deref() == Some("NULL");
+    if is_null && column.domain.is_none() && column.typmod < 0 {
+        column.default = None;
+    }
 }
 
 /// How the engine stores a column. All columns may be NULL there: NOT NULL is a rule of this layer.
