@@ -2,6 +2,8 @@
 //!
 //! Leaves out: how two values compare (`value::order`).
 
+use std::cmp::Ordering;
+
 use hashbrown::HashTable;
 use mote_common::SqlResult;
 use mote_sql::expr::RowOperator;
@@ -77,6 +79,40 @@ impl Predicate {
                 .call(runtime, site, &[left.clone(), right.clone()])?
                 .as_bool()),
         }
+    }
+}
+
+/// `left IS [NOT] DISTINCT FROM right`: nulls are equal to each other.
+pub struct DistinctFrom {
+    pub equal: Predicate,
+    pub left: Expression,
+    pub right: Expression,
+    pub negated: bool,
+}
+
+impl DistinctFrom {
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
+        let left = self.left.evaluate(row, runtime)?;
+        let right = self.right.evaluate(row, runtime)?;
+        let both_null = left.is_null() && right.is_null();
+        let same = both_null || self.equal.judge(&left, &right, runtime)? == Some(true);
+        Ok(Some(same == self.negated))
+    }
+}
+
+/// `NULLIF(left, right)`.
+pub struct NullIf {
+    pub equal: Predicate,
+    pub left: Expression,
+    pub right: Expression,
+}
+
+impl NullIf {
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let left = self.left.evaluate(row, runtime)?;
+        let right = self.right.evaluate(row, runtime)?;
+        let same = self.equal.judge(&left, &right, runtime)? == Some(true);
+        Ok(if same { Datum::Null } else { left })
     }
 }
 
@@ -197,6 +233,37 @@ pub struct RowComparison {
     pub operator: RowOperator,
     pub left: Box<[Expression]>,
     pub right: Box<[Expression]>,
+    /// How each pair compares.
+    pub orders: Box<[PairOrder]>,
+}
+
+/// The order of the two values of a pair.
+pub enum PairOrder {
+    /// Of one type, or of types whose values compare with each other.
+    Direct,
+    /// Of types that only functions compare: `timestamp` with `timestamptz` by the session's time zone.
+    Called { equal: Predicate, less: Predicate },
+}
+
+impl PairOrder {
+    /// `None`: the functions do not say.
+    fn order(
+        &self,
+        left: &Datum,
+        right: &Datum,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Option<Ordering>> {
+        let PairOrder::Called { equal, less } = self else {
+            return Ok(Some(order(left, right)));
+        };
+        Ok(match equal.judge(left, right, runtime)? {
+            None => None,
+            Some(true) => Some(Ordering::Equal),
+            Some(false) => less
+                .judge(left, right, runtime)?
+                .map(|less| if less { Ordering::Less } else { Ordering::Greater }),
+        })
+    }
 }
 
 impl RowComparison {
@@ -204,19 +271,20 @@ impl RowComparison {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         let equality = matches!(self.operator, RowOperator::Equal | RowOperator::NotEqual);
         let mut unknown = false;
-        for (left, right) in self.left.iter().zip(&self.right) {
+        for (position, (left, right)) in self.left.iter().zip(&self.right).enumerate() {
             let left = left.evaluate(row, runtime)?;
             let right = right.evaluate(row, runtime)?;
-            if left.is_null() || right.is_null() {
-                // For <, <=, > and >= the pairs behind an unknown one cannot decide any more; for = a later pair may
-                // still differ.
+            let ordering = match left.is_null() || right.is_null() {
+                true => None,
+                false => self.orders[position].order(&left, &right, runtime)?,
+            };
+            let Some(ordering) = ordering else {
                 if !equality {
                     return Ok(None);
                 }
                 unknown = true;
                 continue;
-            }
-            let ordering = order(&left, &right);
+            };
             if ordering.is_ne() {
                 return Ok(Some(match self.operator {
                     RowOperator::Equal => false,

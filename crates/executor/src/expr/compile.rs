@@ -12,7 +12,9 @@ use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
 use super::array_assignment::SubscriptAssignment;
 use super::cast::Cast;
-use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
+use super::comparison::{
+    ArrayComparison, Compare, DistinctFrom, InList, NullIf, PairOrder, Predicate, RowComparison,
+};
 use super::domain::DomainCheck;
 use super::jsonb_subscript::{JsonbAssignment, JsonbSubscript};
 use super::subplan::{Kind, Quantified, SubPlan};
@@ -87,13 +89,16 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             negated: *negated,
         },
         Expr::DistinctFrom {
-            left, right, negated, ..
-        } => Expression::DistinctFrom {
-            left: Box::new(compile(left)?),
-            right: Box::new(compile(right)?),
+            equals,
+            left,
+            right,
+            negated,
+        } => Expression::DistinctFrom(Box::new(DistinctFrom {
+            equal: predicate(*equals)?,
+            left: compile(left)?,
+            right: compile(right)?,
             negated: *negated,
-        },
-        // Conditions are tried in this order at run time, and results behind them are not evaluated before.
+        })),
         Expr::Case {
             branches, otherwise, ..
         } => {
@@ -112,7 +117,13 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             }
         }
         Expr::Coalesce { arguments, .. } => Expression::Coalesce(compile_all(arguments)?),
-        Expr::NullIf { left, right, .. } => Expression::NullIf(Box::new((compile(left)?, compile(right)?))),
+        Expr::NullIf {
+            equals, left, right, ..
+        } => Expression::NullIf(Box::new(NullIf {
+            equal: predicate(*equals)?,
+            left: compile(left)?,
+            right: compile(right)?,
+        })),
         Expr::MinMax {
             arguments, greatest, ..
         } => Expression::MinMax {
@@ -170,11 +181,17 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             operator,
             left,
             right,
-            ..
+            equals,
+            less,
         } => Expression::RowComparison(Box::new(RowComparison {
             operator: *operator,
             left: compile_all(left)?,
             right: compile_all(right)?,
+            orders: equals
+                .iter()
+                .zip(less)
+                .map(|(&equal, &less)| pair_order(equal, less))
+                .collect::<SqlResult<_>>()?,
         })),
         Expr::SubscriptAssign {
             container,
@@ -328,6 +345,13 @@ fn predicate(function: FunctionId) -> SqlResult<Predicate> {
         result: ColumnType::BOOL,
     };
     Ok(Predicate::Function(body, site))
+}
+
+fn pair_order(equal: FunctionId, less: FunctionId) -> SqlResult<PairOrder> {
+    Ok(match (predicate(equal)?, predicate(less)?) {
+        (Predicate::Operation(_), Predicate::Operation(_)) => PairOrder::Direct,
+        (equal, less) => PairOrder::Called { equal, less },
+    })
 }
 
 fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {

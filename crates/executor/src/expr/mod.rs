@@ -42,7 +42,7 @@ use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
 use crate::value::{equal, order};
 use cast::Cast;
-use comparison::{ArrayComparison, Compare, InList, RowComparison};
+use comparison::{ArrayComparison, Compare, DistinctFrom, InList, NullIf, RowComparison};
 use domain::DomainCheck;
 use subplan::SubPlan;
 
@@ -73,21 +73,13 @@ pub enum Expression {
         test: BooleanTest,
         negated: bool,
     },
-    /// `IS DISTINCT FROM`; negated, `IS NOT DISTINCT FROM`. Never unknown.
-    DistinctFrom {
-        left: Box<Expression>,
-        right: Box<Expression>,
-        negated: bool,
-    },
-    /// The binder has turned `CASE x WHEN y` into comparisons.
+    DistinctFrom(Box<DistinctFrom>),
     Case {
         branches: Box<[(Expression, Expression)]>,
         otherwise: Box<Expression>,
     },
     Coalesce(Box<[Expression]>),
-    /// Equality is that of the default order.
-    NullIf(Box<(Expression, Expression)>),
-    /// GREATEST and LEAST.
+    NullIf(Box<NullIf>),
     MinMax {
         arguments: Box<[Expression]>,
         greatest: bool,
@@ -179,13 +171,7 @@ impl Expression {
                 }
                 Ok(Datum::Null)
             }
-            Expression::NullIf(pair) => {
-                let left = pair.0.evaluate(row, runtime)?;
-                // Both sides are always evaluated, as in execExpr.c.
-                let right = pair.1.evaluate(row, runtime)?;
-                let same = !left.is_null() && !right.is_null() && equal(&left, &right);
-                Ok(if same { Datum::Null } else { left })
-            }
+            Expression::NullIf(test) => test.evaluate(row, runtime),
             Expression::MinMax { arguments, greatest } => min_max(arguments, *greatest, row, runtime),
             Expression::Array(constructor) => constructor.evaluate(row, runtime),
             Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
@@ -220,7 +206,7 @@ impl Expression {
             | Expression::Or(_)
             | Expression::Not(_)
             | Expression::BooleanTest { .. }
-            | Expression::DistinctFrom { .. }
+            | Expression::DistinctFrom(_)
             | Expression::ArrayComparison(_)
             | Expression::InList(_)
             | Expression::RowComparison(_) => Ok(boolean(self.truth(row, runtime)?)),
@@ -268,16 +254,7 @@ impl Expression {
                 };
                 Ok(Some(passed != *negated))
             }
-            Expression::DistinctFrom { left, right, negated } => {
-                let left = left.evaluate(row, runtime)?;
-                let right = right.evaluate(row, runtime)?;
-                let same = match (left.is_null(), right.is_null()) {
-                    (true, true) => true,
-                    (false, false) => equal(&left, &right),
-                    _ => false,
-                };
-                Ok(Some(same == *negated))
-            }
+            Expression::DistinctFrom(test) => test.evaluate(row, runtime),
             Expression::ArrayComparison(comparison) => comparison.evaluate(row, runtime),
             Expression::InList(list) => list.evaluate(row, runtime),
             Expression::RowComparison(comparison) => comparison.evaluate(row, runtime),
