@@ -74,7 +74,11 @@ impl Planner<'_> {
             return false;
         }
         let distinct = self.index_would_help(left, body);
-        if inner.limit.is_none() && inner.offset.is_none() {
+        // The order says which rows LIMIT and DISTINCT ON leave.
+        let chooses = inner.limit.is_some()
+            || inner.offset.is_some()
+            || matches!(inner.distinct, Some(BoundDistinct::On(_)));
+        if !chooses {
             inner.order_by.clear();
         }
         let types: Vec<ColumnType> = inner.targets.iter().map(|target| target.expr.ty()).collect();

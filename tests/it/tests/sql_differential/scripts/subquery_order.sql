@@ -36,3 +36,12 @@ select * from (select pk from so where c > 2 order by c) s union all select -1;
 select x.* from (select 1 as a order by 1 offset 0) x;
 create table top as select * from (select pk, c from so order by c desc) s limit 2;
 select * from top;
+-- DISTINCT ON takes the first row of each group in the order of the sub-query, also where that becomes a join.
+create table staff (id int primary key, name text);
+insert into staff values (1, 'p1'), (2, 'p2'), (3, 'p3'), (4, 'p1'), (5, 'p2');
+select id from staff where id in (select distinct on (name) id from staff order by name, id desc) order by id;
+select id from staff where id in (select distinct on (name) id from staff order by name, id) order by id;
+select id from staff where id = any (select distinct on (name) id from staff order by name, id desc) order by id;
+select id from staff where id not in (select distinct on (name) id from staff order by name, id desc) order by id;
+select s.id from staff s, staff t where t.id = s.id and s.id + 0 in (select distinct on (name) id from staff order by name, id desc) order by 1;
+select name from staff where (id, name) in (select distinct on (name) id, name from staff order by name desc, id desc) order by 1;
