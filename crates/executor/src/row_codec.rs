@@ -9,6 +9,7 @@ use mote_common::SqlResult;
 use mote_engine::{KeyClass, KeyColumn, KeyValue, RowView, RowWriter, StorageClass};
 use mote_sql::catalog::Relation;
 use mote_types::datum::without_blanks;
+use mote_types::key::write_computed;
 use mote_types::{ColumnType, Datum, decode_storage, encode_storage, oid};
 
 use mote_catalog::write_error;
@@ -197,6 +198,11 @@ pub fn append_key(
         (_, Datum::Padded(value)) => KeyValue::Bytes(without_blanks(value).as_bytes()),
         (_, Datum::Bytea(value)) => KeyValue::Bytes(value),
         // Datums whose key comes out of their stored form.
+        (_, Datum::Array(_) | Datum::Jsonb(_)) => {
+            scratch.clear();
+            write_computed(value, scratch);
+            KeyValue::Bytes(scratch)
+        }
         (class, other) => {
             scratch.clear();
             encode_storage(other, ty, scratch);

@@ -180,7 +180,8 @@ impl Json {
         Ok(())
     }
 
-    fn rank(&self) -> u8 {
+    /// The place of its kind in the order of `jsonb`.
+    pub(crate) fn rank(&self) -> u8 {
         match self {
             Json::Null => 0,
             Json::String(_) => 1,

@@ -89,6 +89,11 @@ fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the bytes by which a value of a type with a computed key compares ([`crate::has_computed_key`]).
+pub fn write_computed(datum: &Datum, out: &mut Vec<u8>) {
+    ordered_bytes::write(datum, out);
+}
+
 /// Where a search value lies among the possible keys of a column. A comparison such as `x > 1.005` on a
 /// `numeric(12,2)` column must not be encoded: it becomes a range from just above `Between(100)`.
 pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {

@@ -55,7 +55,8 @@ pub use key::{KeyColumn, encode_key};
 pub use numeric::Numeric;
 pub use oid::Oid;
 pub use settings::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
-pub use storage::{KeyEncoding, StorageClass, decode_storage, encode_storage, key_encoding, storage_class};
+pub use storage::{KeyEncoding, StorageClass, decode_storage, encode_storage};
+pub use storage::{has_computed_key, has_key, key_encoding, storage_class};
 
 #[cfg(test)]
 mod golden_tests;

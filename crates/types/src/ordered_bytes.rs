@@ -4,8 +4,11 @@
 //! the engine makes a key from a row without knowing the type.
 //! Leaves out: types whose keys depend on more than the value (`numeric(p,s)`, `tid`), which are `key`'s.
 
+use mote_common::work::Meter;
+
 use crate::compare::interval_span;
-use crate::datum::{Bound, Datum, Interval, Multirange, Range, Span, without_blanks};
+use crate::datum::{Array, Bound, Datum, ELEMENT_COST, Interval, Multirange, Range, Span, without_blanks};
+use crate::json::Json;
 use crate::numeric::Numeric;
 
 /// Appends the bytes of a value that has some (`is_ordered`).
@@ -33,13 +36,16 @@ pub fn write(datum: &Datum, out: &mut Vec<u8>) {
         Datum::Interval(value) => write_interval(value, out),
         Datum::Range(value) => write_range(value, out),
         Datum::Multirange(value) => write_multirange(value, out),
-        Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => {
+        Datum::Array(value) => write_array(value, out),
+        Datum::Jsonb(value) => write_jsonb(value, out),
+        Datum::Null | Datum::Record(_) => {
             unreachable!("{} has no key encoding", datum.variant_name())
         }
     }
 }
 
-/// True if `write` knows the value: not so for types that cannot be keys, whose ranges cannot be keys either.
+/// True if the value has its bytes beside it when it is stored: not so for types that cannot be keys, or whose keys are
+/// computed. Their ranges cannot be keys.
 pub fn is_ordered(datum: &Datum) -> bool {
     match datum {
         Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => false,
@@ -115,6 +121,58 @@ pub fn write_numeric(value: &Numeric, out: &mut Vec<u8>) {
 /// The span in microseconds, sixteen bytes, sign flipped.
 pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
     out.extend_from_slice(&((interval_span(value) as u128) ^ (1 << 127)).to_be_bytes());
+}
+
+/// 1 and the value of each element, or 2 for a NULL, which is greater; then 0, and what makes arrays of the same elements
+/// differ: the number of dimensions, their lengths, their lower bounds.
+fn write_array(array: &Array, out: &mut Vec<u8>) {
+    let mut meter = Meter::default();
+    for element in &array.elements {
+        meter.pass(ELEMENT_COST);
+        if element.is_null() {
+            out.push(2);
+        } else {
+            out.push(1);
+            write(element, out);
+        }
+    }
+    out.push(0);
+    out.push(array.dims.len() as u8);
+    array.dims.iter().for_each(|dim| write_i32(dim.length, out));
+    array.dims.iter().for_each(|dim| write_i32(dim.lower_bound, out));
+}
+
+/// What is least of all documents: PostgreSQL keeps a scalar as an array of one, which is longer than an empty one.
+const JSONB_EMPTY_ARRAY: u8 = 0x00;
+
+fn write_jsonb(document: &Json, out: &mut Vec<u8>) {
+    match document {
+        Json::Array(items) if items.is_empty() => out.push(JSONB_EMPTY_ARRAY),
+        document => write_json_item(document, &mut Meter::default(), out),
+    }
+}
+
+/// The kind, the number of items, the items.
+fn write_json_item(item: &Json, meter: &mut Meter, out: &mut Vec<u8>) {
+    meter.pass(ELEMENT_COST);
+    out.push(item.rank() + 1);
+    match item {
+        Json::Null => {}
+        Json::Bool(value) => out.push(*value as u8),
+        Json::Number(value) => write_numeric(value, out),
+        Json::String(value) => write_escaped(value.as_bytes(), out),
+        Json::Array(items) => {
+            out.extend_from_slice(&(items.len() as u32).to_be_bytes());
+            items.iter().for_each(|item| write_json_item(item, meter, out));
+        }
+        Json::Object(pairs) => {
+            out.extend_from_slice(&(pairs.len() as u32).to_be_bytes());
+            for (name, value) in pairs.iter() {
+                write_escaped(name.as_bytes(), out);
+                write_json_item(value, meter, out);
+            }
+        }
+    }
 }
 
 /// 1 and the bounds of each span, then 0.

@@ -136,6 +136,17 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
     }
 }
 
+/// Whether values of the type can be keys: made from the stored bytes, or computed.
+pub fn has_key(ty: ColumnType) -> bool {
+    key_encoding(ty).is_some() || has_computed_key(ty)
+}
+
+/// Types whose stored bytes hold no key, so that one is computed from the value (`key::write_computed`): arrays of what
+/// has a key, and `jsonb`. A prefix in each stored value, as ranges have it, would double what arrays take.
+pub fn has_computed_key(ty: ColumnType) -> bool {
+    ty.oid == oid::JSONB || ty.element().is_some_and(has_key)
+}
+
 /// Longest key bytes stored in front of a Prefixed value. Longer ones are cut, which is harmless because the
 /// engine refuses index keys of that size; the payload is always whole.
 const PREFIX_KEY_BYTES_MAX: usize = 60_000;

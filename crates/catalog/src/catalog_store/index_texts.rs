@@ -159,17 +159,19 @@ pub struct DefinitionColumn {
     pub typmod: i32,
 }
 
-/// The definition that the engine keeps; None for an index of plain columns.
+/// The definition that the engine keeps; None for an index whose keys all stand in the row. `computed` are the columns
+/// among `expressions` whose stored bytes hold no key.
 pub fn definition(
     bound: &BoundIndex,
     expressions: Vec<String>,
+    computed: impl Iterator<Item = u16>,
     predicate: Option<String>,
     table: &StoredRelation,
 ) -> Option<Box<[u8]>> {
-    if bound.is_plain() {
+    if expressions.is_empty() && predicate.is_none() {
         return None;
     }
-    let mut read: Vec<u16> = bound.parts().flat_map(columns_of).collect();
+    let mut read: Vec<u16> = bound.parts().flat_map(columns_of).chain(computed).collect();
     read.sort_unstable();
     read.dedup();
     let columns = read.into_iter().map(|position| {

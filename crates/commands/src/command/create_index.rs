@@ -5,9 +5,10 @@ use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
     BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
+use mote_grammar::ast::deparse::identifier;
 use mote_grammar::ast::{CreateIndex, IndexValue};
 use mote_sql::catalog::index_method::{IndexMethod, UNSUPPORTED_METHODS};
-use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
+use mote_types::{ColumnType, KeyEncoding, has_computed_key, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
 use super::{constraint, create_table, in_use, partition_index, schema};
@@ -237,9 +238,25 @@ pub(super) fn build_while(
         bound,
     } = specification.over;
     let columns = engine_keys(&keys, specification.method, specification.primary)?;
-    // The engine keeps expressions as text; the executor evaluates them for it.
-    let texts = keys.iter().filter_map(|key| key.expression.clone());
-    let expressions = index_texts::definition(&bound, texts.collect(), predicate.clone(), table);
+    let computed: Vec<Option<u16>> = keys
+        .iter()
+        .filter(|key| is_computed(key))
+        .map(|key| key.column)
+        .collect();
+    let texts = keys
+        .iter()
+        .filter(|key| is_computed(key))
+        .map(|key| match key.column {
+            Some(column) => identifier(&table.columns[column as usize].name),
+            None => key.expression.clone().unwrap_or_default(),
+        });
+    let expressions = index_texts::definition(
+        &bound,
+        texts.collect(),
+        computed.into_iter().flatten(),
+        predicate.clone(),
+        table,
+    );
     let definition = IndexDefinition {
         id: mote_common::IndexId(0),
         table: TableId(table.table),
@@ -297,18 +314,29 @@ pub(super) fn build_while(
     })
 }
 
+/// Does the engine get the key from the expressions of the index's definition? Besides expressions these are columns whose
+/// stored bytes hold no key: there each stands as an expression that is the column.
+fn is_computed(key: &StoredIndexKey) -> bool {
+    let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
+    key.column.is_none() || has_computed_key(ty)
+}
+
 /// How the engine makes a key's bytes from a stored row.
 fn engine_keys(keys: &[StoredIndexKey], method: IndexMethod, primary: bool) -> SqlResult<Vec<KeyColumn>> {
     let mut expressions = 0..;
     let one = |key: &StoredIndexKey| {
         let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
-        let encoding = key_encoding(ty).ok_or_else(|| index_keys::no_key(ty, method))?;
+        let class = match key_encoding(ty) {
+            Some(encoding) => key_class(encoding, storage_class(ty)),
+            None if has_computed_key(ty) => KeyClass::Variable,
+            None => return Err(index_keys::no_key(ty, method)),
+        };
         Ok(KeyColumn {
             source: match key.column {
-                Some(column) => KeySource::Column(column),
-                None => KeySource::Expression(expressions.next().expect("expressions are few")),
+                Some(column) if !is_computed(key) => KeySource::Column(column),
+                _ => KeySource::Expression(expressions.next().expect("expressions are few")),
             },
-            class: key_class(encoding, storage_class(ty)),
+            class,
             // Only a primary key's columns can never become nullable again.
             nullable: !primary,
             descending: key.descending,

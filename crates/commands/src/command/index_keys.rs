@@ -382,7 +382,7 @@ fn with_unused_name(
 /// The type of an expression's keys; an error if no key can be made of it.
 fn type_of(expr: &Bound, method: IndexMethod) -> SqlResult<(u32, i32)> {
     let ty = key_type(expr);
-    if mote_types::key_encoding(ty).is_none() {
+    if !mote_types::has_key(ty) {
         return Err(no_key(ty, method));
     }
     Ok((ty.oid.0, ty.typmod))

@@ -252,3 +252,61 @@ fn search_values_that_are_no_keys_become_bounds() {
     assert_eq!(bound("NaN"), KeyBound::Exact);
     assert_eq!(key_bound(&numeric("1.005"), ColumnType::NUMERIC), KeyBound::Exact);
 }
+
+/// What `text` is as a value of the type.
+fn value(ty: oid::Oid, text: &str) -> Datum {
+    crate::input_text(ColumnType::new(ty), text, &crate::FormatSettings::default()).unwrap()
+}
+
+#[test]
+fn computed_keys_keep_the_order_of_arrays_and_documents() {
+    let arrays = |ty, texts: &[&str]| {
+        let data: Vec<Datum> = texts.iter().map(|text| value(ty, text)).collect();
+        check_order(ColumnType::new(ty), &data);
+    };
+    let numbers = [
+        "{}",
+        "{1}",
+        "{1,2}",
+        "{1,NULL}",
+        "{NULL}",
+        "{-5}",
+        "{{1,2}}",
+        "{{1},{2}}",
+        "[0:1]={1,2}",
+        "[2:2]={1}",
+    ];
+    arrays(oid::INT4_ARRAY, &numbers);
+    arrays(
+        oid::NUMERIC_ARRAY,
+        &["{}", "{1.5}", "{1.50,0}", "{NaN}", "{-Infinity}", "{0}", "{1e30}"],
+    );
+    arrays(
+        oid::TEXT_ARRAY,
+        &["{}", "{a}", "{a,b}", "{ab}", r#"{""}"#, r#"{"",a}"#, "{NULL,a}"],
+    );
+    let documents = [
+        "[]",
+        "null",
+        r#""s""#,
+        r#""""#,
+        "1",
+        "-1.5",
+        "1.50",
+        "true",
+        "false",
+        "[1]",
+        "[[]]",
+        "[null]",
+        "[1, 2]",
+        "{}",
+        r#"{"k": 1}"#,
+        r#"{"k": []}"#,
+        r#"{"k": {}}"#,
+        r#"{"l": 0}"#,
+        r#"{"k": 1, "l": 0}"#,
+        r#"{"kk": 0}"#,
+        r#"[[], 1]"#,
+    ];
+    arrays(oid::JSONB, &documents);
+}
