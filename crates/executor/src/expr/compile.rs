@@ -369,7 +369,10 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
     let kind = match &call.kind {
         SubPlanKind::Exists => Kind::Exists,
         SubPlanKind::Scalar => Kind::Scalar,
-        SubPlanKind::Array => Kind::Array(element_of(call.ty)),
+        SubPlanKind::Array { stacked } => Kind::Array {
+            element: element_of(call.ty),
+            stacked: *stacked,
+        },
         SubPlanKind::Any {
             left,
             functions,

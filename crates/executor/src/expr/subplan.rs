@@ -12,8 +12,9 @@ use mote_types::{Datum, Oid};
 
 use super::comparison::Predicate;
 use super::{Expression, boolean};
+use crate::functions::array::subarray;
 use crate::runtime::{Operator, RowSet, Runtime};
-use crate::value::{Operation, equal_rows, hash_row, stack_arrays};
+use crate::value::{Operation, accumulate_arrays, equal_rows, hash_row};
 
 /// A call of a sub-plan.
 pub struct SubPlan {
@@ -28,8 +29,11 @@ pub struct SubPlan {
 pub enum Kind {
     Exists,
     Scalar,
-    /// The element type.
-    Array(Oid),
+    /// The element type, and whether the rows are arrays that become its parts.
+    Array {
+        element: Oid,
+        stacked: bool,
+    },
     Quantified(Quantified),
 }
 
@@ -58,15 +62,15 @@ impl SubPlan {
             // One row answers it; the tree is reset before it runs again.
             Kind::Exists => Ok(Datum::Bool(tree.next(runtime)?)),
             Kind::Scalar => scalar(tree, runtime),
-            Kind::Array(element) => {
+            Kind::Array { element, stacked } => {
                 let mut elements = Vec::new();
                 while tree.next(runtime)? {
-                    elements.push(tree.row()[0].clone());
+                    let value = &tree.row()[0];
+                    elements.push(if *stacked { subarray(value)? } else { value.clone() });
                 }
-                // Arrays as rows make one dimension more; the first row tells.
-                match elements.first() {
-                    Some(Datum::Array(_)) => stack_arrays(*element, elements),
-                    _ => Ok(Datum::array(*element, elements)),
+                match stacked {
+                    true => accumulate_arrays(*element, elements),
+                    false => Ok(Datum::array(*element, elements)),
                 }
             }
             Kind::Quantified(_) => unreachable!("answered above"),

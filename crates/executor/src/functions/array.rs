@@ -9,7 +9,7 @@ use mote_types::{Array, ColumnType, Datum, Dimension, oid};
 use super::text::{as_text, copied};
 use super::{Body, CallSite, array_of, int4, text};
 use crate::runtime::Runtime;
-use crate::value::{equal, hash_row, stack_arrays};
+use crate::value::{accumulate_arrays, equal, hash_row};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -543,7 +543,7 @@ impl Pieces<'_> {
 }
 
 /// An array that becomes a part of `array_agg`'s, whose dimensions are one more.
-pub(super) fn subarray(array: &Datum) -> SqlResult<Datum> {
+pub(crate) fn subarray(array: &Datum) -> SqlResult<Datum> {
     match array {
         Datum::Null => Err(SqlError::new(
             state::NULL_VALUE_NOT_ALLOWED,
@@ -561,7 +561,7 @@ pub(super) fn subarray(array: &Datum) -> SqlResult<Datum> {
 pub(super) fn stacked(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {
     let element = result.element().map_or(oid::Oid::INVALID, |element| element.oid);
     if matches!(list.first(), Some(Datum::Array(_))) {
-        return stack_arrays(element, try_clone_all(list)?);
+        return accumulate_arrays(element, try_clone_all(list)?);
     }
     Ok(Datum::array(element, try_clone_all(list)?))
 }

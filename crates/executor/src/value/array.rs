@@ -4,9 +4,24 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Array, Datum, Dimension, Oid, oid};
 
+/// As many dimensions as an array can have.
+const DIMENSIONS_MAX: usize = 6;
+
 /// Arrays of equal dimensions as the elements of one with a dimension more. Nulls and empty arrays are left out
 /// when all are; next to others they are a mismatch.
 pub fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
+    stack(element, values, mismatch)
+}
+
+/// As [`stack_arrays`], for arrays that came one by one: those of an aggregate or of a query.
+pub fn accumulate_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
+    stack(element, values, || {
+        let message = "cannot accumulate arrays of different dimensionality";
+        SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message)
+    })
+}
+
+fn stack(element: Oid, values: Vec<Datum>, mismatch: fn() -> SqlError) -> SqlResult<Datum> {
     // Vectors are elements like any other.
     if matches!(element, oid::INT2VECTOR | oid::OIDVECTOR) {
         return Ok(Datum::array(element, values));
@@ -44,6 +59,13 @@ pub fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
         lower_bound: 1,
     }];
     dims.extend(inner);
+    if dims.len() > DIMENSIONS_MAX {
+        let message = format!(
+            "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
+            dims.len()
+        );
+        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+    }
     Ok(Datum::Array(Box::new(Array {
         element,
         dims,

@@ -7,6 +7,6 @@ mod array;
 mod convert;
 mod order;
 
-pub use array::stack_arrays;
+pub use array::{accumulate_arrays, stack_arrays};
 pub use convert::convert;
 pub use order::{Operation, equal, equal_rows, hash_row, order};

@@ -83,6 +83,6 @@ impl Binder<'_> {
 }
 
 /// `int2vector` and `oidvector` are elements of arrays, although they can be subscripted.
-fn is_true_array(ty: ColumnType) -> bool {
+pub(super) fn is_true_array(ty: ColumnType) -> bool {
     ty.is_array() && ty.oid != oid::INT2VECTOR && ty.oid != oid::OIDVECTOR
 }

@@ -9,6 +9,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::ColumnType;
 
+use super::array::is_true_array;
 use super::compare::Placed;
 use super::query::{BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody};
 use super::scope::Clause;
@@ -75,11 +76,14 @@ impl Binder<'_> {
 
     pub(super) fn array_query(&mut self, query: &ast::Query, location: Location) -> SqlResult<Expr> {
         let (bound, ty) = self.single_column(query, location)?;
+        if is_true_array(ty) {
+            return self.subplan(bound, SubPlanKind::Array { stacked: true }, ty);
+        }
         let Some(array) = ty.array_of() else {
             let message = format!("could not find array type for data type {}", type_label(ty.oid));
             return Err(self.error(state::UNDEFINED_OBJECT, location, message));
         };
-        self.subplan(bound, SubPlanKind::Array, array)
+        self.subplan(bound, SubPlanKind::Array { stacked: false }, array)
     }
 
     /// The operands on the left of IN and ANY.

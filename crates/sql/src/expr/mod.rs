@@ -299,8 +299,10 @@ pub enum SubPlanKind {
     Exists,
     /// At most one row (21000 otherwise), first column.
     Scalar,
-    /// All rows' first columns as an array.
-    Array,
+    /// All rows' first columns as an array: as its elements, or `stacked`, arrays that become its parts.
+    Array {
+        stacked: bool,
+    },
     /// `left operator ANY (subquery)`; several columns for row-wise IN. `negated` for NOT IN (with NULL semantics).
     Any {
         left: Vec<Expr>,

@@ -128,7 +128,9 @@ impl SubPlanKind {
         match self {
             SubPlanKind::Exists => matches!(other, SubPlanKind::Exists),
             SubPlanKind::Scalar => matches!(other, SubPlanKind::Scalar),
-            SubPlanKind::Array => matches!(other, SubPlanKind::Array),
+            SubPlanKind::Array { stacked } => {
+                matches!(other, SubPlanKind::Array { stacked: s } if s == stacked)
+            }
             SubPlanKind::Any {
                 functions, negated, ..
             } => {

@@ -128,7 +128,7 @@ impl Expr {
                     SubPlanKind::Any { left, .. } | SubPlanKind::All { left, .. } => {
                         left.iter().for_each(&mut *visit);
                     }
-                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array => {}
+                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array { .. } => {}
                 }
                 call.bindings.iter().for_each(|(_, expr)| visit(expr));
             }
@@ -217,7 +217,7 @@ impl Expr {
                     SubPlanKind::Any { left, .. } | SubPlanKind::All { left, .. } => {
                         left.iter_mut().for_each(&mut *visit);
                     }
-                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array => {}
+                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array { .. } => {}
                 }
                 call.bindings.iter_mut().for_each(|(_, expr)| visit(expr));
             }

@@ -47,3 +47,14 @@ select power(float8 '-Infinity', 2.5);
 select power(float8 '-Infinity', float8 '-Infinity'), power(float8 '-Infinity', 3), power(float8 '-2', float8 'NaN');
 select power(numeric '-Infinity', -2.5);
 select power(numeric '-Infinity', -2), power(numeric '-Infinity', numeric '-Infinity');
+-- Arrays of the rows of a query, and of an aggregate.
+select array(select array[g, g + 1] from generate_series(1, 3) g), array(select array[[g], [g]] from generate_series(1, 2) g), array_dims(array(select array[g, g] from generate_series(1, 3) g));
+select array(select array[g] from generate_series(1, 0) g), pg_typeof(array(select array['a'::varchar])), array(select '[5:6]={1,2}'::int[]);
+select array(select array[g, null] from generate_series(1, 2) g order by g desc), array[1, 2] && array(select array[g] from generate_series(2, 3) g);
+select array(select null::int[]);
+select array(select '{}'::int[]);
+select array(select case when g = 1 then array[1] else array[1, 2] end from generate_series(1, 2) g);
+select array(select '{{{{{{1}}}}}}'::int[]);
+select array_agg(x) from (values (array[1]), (array[1, 2])) v(x);
+select array_agg(x) from (values ('{{{{{{1}}}}}}'::int[])) v(x);
+select g, array(select array[g, h] from generate_series(1, g) h) from generate_series(1, 2) g;
