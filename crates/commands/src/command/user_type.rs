@@ -17,6 +17,7 @@ use mote_grammar::ast::{
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
+use mote_types::catalog::extension::extension_type;
 use mote_types::catalog::user::is_user_type;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 

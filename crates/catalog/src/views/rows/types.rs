@@ -2,7 +2,7 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::access::AclItem;
-use mote_sql::builtin::cast::{CastUse, casts as all_casts};
+use mote_sql::builtin::cast::{CastRow, CastUse, casts as all_casts};
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::catalog::extension::{extension_type, is_extension_type};
