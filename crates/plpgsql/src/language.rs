@@ -107,6 +107,7 @@ impl Language for PlPgSql {
         let mut frame = Frame::new(&code, true);
         // As PostgreSQL outside of an atomic context: a turn may end the transaction, so no rows are read ahead.
         frame.rows_at_a_time = 1;
+        frame.set_found(false);
         let result = frame.block(&code.block, body);
         result.map(|_| ()).map_err(|error| match frame.raised_again {
             true => error,

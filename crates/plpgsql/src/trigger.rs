@@ -41,9 +41,15 @@ pub fn values(call: &TriggerCall<'_>) -> Vec<Datum> {
         .iter()
         .map(|text| Datum::from(text.as_str()))
         .collect();
-    let mut argv = mote_types::Array::from_elements(oid::TEXT, arguments);
-    // TG_ARGV counts from zero.
-    argv.dims.iter_mut().for_each(|dim| dim.lower_bound = 0);
+    // TG_ARGV counts from zero; without arguments it is NULL.
+    let argv = match arguments.is_empty() {
+        true => Datum::Null,
+        false => {
+            let mut argv = mote_types::Array::from_elements(oid::TEXT, arguments);
+            argv.dims.iter_mut().for_each(|dim| dim.lower_bound = 0);
+            Datum::Array(Box::new(argv))
+        }
+    };
     vec![
         Datum::from(call.name),
         Datum::from(timing),
@@ -55,6 +61,6 @@ pub fn values(call: &TriggerCall<'_>) -> Vec<Datum> {
         Datum::from(relation.name.as_str()),
         Datum::from(relation.schema.as_str()),
         Datum::Int4(call.arguments.len() as i32),
-        Datum::Array(Box::new(argv)),
+        argv,
     ]
 }

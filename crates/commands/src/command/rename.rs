@@ -520,6 +520,10 @@ fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlR
     let entry = catalog
         .role_by_name(old)
         .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{old}\" does not exist")))?;
+    if entry.object.superuser && !context.session.identity().superuser {
+        let message = "must be superuser to rename superusers";
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
     role::require_role_admin("permission denied to rename role", context)?;
     role::check_name(new)?;
     role::check_name(old)?;

@@ -13,7 +13,7 @@ use mote_types::{Datum, Oid};
 use super::comparison::Predicate;
 use super::{Expression, boolean};
 use crate::functions::array::subarray;
-use crate::runtime::{Operator, RowSet, Runtime};
+use crate::runtime::{Operator, RowSet, Runtime, WorkMemory};
 use crate::value::{Operation, accumulate_arrays, equal_rows, hash_row};
 
 /// A call of a sub-plan.
@@ -63,8 +63,11 @@ impl SubPlan {
             Kind::Exists => Ok(Datum::Bool(tree.next(runtime)?)),
             Kind::Scalar => scalar(tree, runtime),
             Kind::Array { element, stacked } => {
+                // Charged while the array grows; what becomes of it is its reader's to account for, as for any value.
+                let mut memory = WorkMemory::default();
                 let mut elements = Vec::new();
                 while tree.next(runtime)? {
+                    memory.charge_row(&tree.row()[..1], runtime)?;
                     let value = &tree.row()[0];
                     elements.push(if *stacked { subarray(value)? } else { value.clone() });
                 }
@@ -154,9 +157,10 @@ impl SubPlan {
                 rows: Vec::new().into(),
                 table: HashTable::new(),
                 has_null: false,
+                memory: WorkMemory::default(),
             };
             while tree.next(runtime)? {
-                set.insert(&tree.row()[..width], quantified.hashable());
+                set.insert(&tree.row()[..width], quantified.hashable(), runtime)?;
             }
             Ok(set)
         })?;
@@ -212,11 +216,12 @@ impl Quantified {
 
 impl RowSet {
     /// Keeps a row. Hashed, an equal one is kept once: a repeated row changes no answer.
-    fn insert(&mut self, row: &[Datum], hashed: bool) {
+    fn insert(&mut self, row: &[Datum], hashed: bool, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
         self.has_null |= row.iter().any(Datum::is_null);
         if !hashed {
+            self.memory.charge_row(row, runtime)?;
             self.rows.push(row.to_vec());
-            return;
+            return Ok(());
         }
         let hash = hash_row(row);
         if self
@@ -224,12 +229,14 @@ impl RowSet {
             .find(hash, |&position| equal_rows(&self.rows[position], row))
             .is_none()
         {
+            self.memory.charge_row(row, runtime)?;
             let rows = &self.rows;
             let position = rows.len();
             self.table
                 .insert_unique(hash, position, |&other| hash_row(&rows[other]));
             self.rows.push(row.to_vec());
         }
+        Ok(())
     }
 
     /// ANY or ALL over the kept rows.

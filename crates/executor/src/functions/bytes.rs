@@ -7,14 +7,14 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, operators};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::text::{negative_substring, substring_range};
+use super::text::{bit_length, negative_substring, substring_range};
 use super::{Body, bytes, int4, int8, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
         "byteacat" => Body::Pure(|a| operators::concatenate(&a[0], &a[1])),
         "byteaoctetlen" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32))),
-        "bit_length_bytea" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32 * 8))),
+        "bit_length_bytea" => Body::Pure(|a| bit_length(bytes(&a[0]).len())),
         "byteapos" => Body::Pure(|a| {
             let found = work::find(bytes(&a[0]), bytes(&a[1]))?;
             Ok(Datum::Int4(found.map_or(0, |offset| offset as i32 + 1)))

@@ -37,7 +37,7 @@ pub fn body(name: &str) -> Option<Body> {
         "bpcharlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(without_blanks(text(&a[0])))? as i32))),
         "textoctetlen" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32))),
         "bpcharoctetlen" => Body::Runtime(padded_length),
-        "bit_length" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32 * 8))),
+        "bit_length" => Body::Pure(|a| bit_length(text(&a[0]).len())),
         "textpos" => Body::Pure(|a| position(text(&a[0]), text(&a[1])).map(Datum::Int4)),
         "lower" => text_of!(|s| map_chars(s, |c| Some(lower(c)))?),
         "upper" => text_of!(|s| map_chars(s, |c| Some(upper(c)))?),
@@ -362,6 +362,13 @@ fn substring(value: &str, start: i32, length: Option<i32>) -> SqlResult<Datum> {
     let (from, to) = substring_range(start, length)?;
     let rest = &value[char_offset(value, from)?..];
     copied(&rest[..char_offset(rest, to - from)?])
+}
+
+/// 22003 from 256 MiB on.
+pub(super) fn bit_length(length_bytes: usize) -> SqlResult<Datum> {
+    let bits = i32::try_from(length_bytes * 8);
+    bits.map(Datum::Int4)
+        .map_err(|_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))
 }
 
 /// The text with `length` characters from `start` replaced.

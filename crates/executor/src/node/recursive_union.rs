@@ -65,7 +65,10 @@ pub struct State {
     /// UNION: all rows that went out so far, of every round.
     seen: RowSet,
     row: Vec<Datum>,
+    /// Of `produced`.
     memory: WorkMemory,
+    /// Of the work table, which the step reads meanwhile.
+    read_memory: WorkMemory,
 }
 
 impl State {
@@ -79,6 +82,7 @@ impl State {
             seen: RowSet::default(),
             row: Vec::new(),
             memory: WorkMemory::default(),
+            read_memory: WorkMemory::default(),
         }
     }
 }
@@ -106,10 +110,10 @@ impl Operator for State {
             if self.produced.is_empty() {
                 return Ok(false);
             }
-            // The next round still reads these rows; they are not charged any more.
-            self.memory.clear();
-            // The round's rows take the place of those of the round before, which nobody reads any more.
+            // The round's rows take the place of those of the round before, which nobody reads any more, and so does
+            // what is charged for them.
             runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);
+            self.read_memory = std::mem::take(&mut self.memory);
             self.in_step = true;
             self.program.begin_round(self.step.as_mut(), runtime);
         }
@@ -126,6 +130,7 @@ impl Operator for State {
         self.produced.clear();
         self.seen.clear();
         self.memory.clear();
+        self.read_memory.clear();
     }
 }
 

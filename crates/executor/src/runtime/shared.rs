@@ -26,6 +26,7 @@ pub struct RowSet {
     pub table: HashTable<usize>,
     /// Some row has a null.
     pub has_null: bool,
+    pub memory: WorkMemory,
 }
 
 impl SubPlanState {

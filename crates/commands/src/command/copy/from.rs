@@ -198,6 +198,14 @@ impl Rows {
         vec![Datum::Null; self.relation.columns.len()]
     }
 
+    /// The columns that no field is for: NULL until a default or a trigger fills them, in each row anew.
+    fn columns_without_fields(&self) -> Vec<usize> {
+        let given = |position: &usize| self.targets.iter().any(|target| target.position == *position);
+        (0..self.relation.columns.len())
+            .filter(|position| !given(position))
+            .collect()
+    }
+
     /// Reads the fields of a line into the row.
     fn read_line(&mut self, line: &[u8], fields: &mut Fields, row: &mut [Datum]) -> SqlResult<()> {
         // The line as a whole, once: fields are cut at ASCII bytes.
@@ -307,6 +315,7 @@ fn copy_all_lines(
     let layout = table.newest_layout().clone();
     let mut writer = RowWriter::new(&layout);
     let mut row = rows.new_row();
+    let others = rows.columns_without_fields();
     let mut count = 0;
     // A file with nothing in it has no header either.
     if options.header != Header::None {
@@ -324,6 +333,7 @@ fn copy_all_lines(
         }
         rows.line_valid = true;
         rows.read_line(lines.line(), fields, &mut row)?;
+        others.iter().for_each(|&position| row[position] = Datum::Null);
         if sink.insert(&mut row, &mut writer, runtime)? {
             count += 1;
         }
@@ -391,8 +401,10 @@ fn copy_all_tuples(
     let layout = table.newest_layout().clone();
     let mut writer = RowWriter::new(&layout);
     let mut row = rows.new_row();
+    let others = rows.columns_without_fields();
     let mut count = 0;
     while tuples.next(&rows.targets, &mut row, &mut rows.place, runtime.context())? {
+        others.iter().for_each(|&position| row[position] = Datum::Null);
         if sink.insert(&mut row, &mut writer, runtime)? {
             count += 1;
         }

@@ -116,6 +116,17 @@ enum Doer {
     Delete(Box<delete::State>),
 }
 
+impl Doer {
+    fn reset(&mut self) {
+        match self {
+            Doer::Nothing => {}
+            Doer::Insert(insert) => insert.reset(),
+            Doer::Update(update) => update.reset(),
+            Doer::Delete(delete) => delete.reset(),
+        }
+    }
+}
+
 fn doers(branches: &[Branch]) -> Vec<Doer> {
     let doer = |branch: &Branch| match &branch.action {
         Action::Nothing => Doer::Nothing,
@@ -296,5 +307,9 @@ impl Operator for State {
     fn reset(&mut self) {
         self.input.reset();
         self.stage = Stage::default();
+        // A clause's router opened and locked leaves for the transaction of this run; the next one locks its own.
+        for doer in self.matched.iter_mut().chain(&mut self.unmatched) {
+            doer.reset();
+        }
     }
 }
