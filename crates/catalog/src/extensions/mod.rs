@@ -6,6 +6,7 @@
 //! Leaves out: making and dropping them (exec).
 
 mod citext;
+mod hstore;
 pub mod pg_stat_statements;
 mod pgcrypto;
 mod plpgsql;
@@ -33,6 +34,7 @@ pub struct Extension {
 /// All of them, by name.
 pub static EXTENSIONS: &[Extension] = &[
     citext::EXTENSION,
+    hstore::EXTENSION,
     pg_stat_statements::EXTENSION,
     pgcrypto::EXTENSION,
     plpgsql::EXTENSION,

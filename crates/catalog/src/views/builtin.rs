@@ -204,6 +204,7 @@ const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10010, "cidr_ops", 1975, 869, false, 0, "network_ops"),
     class(10016, "inet_ops", 1975, 869, true, 0, "network_ops"),
     class(15294, "citext_ops", 15295, 15200, true, 0, "citext_ops"),
+    class(15392, "hash_hstore_ops", 15393, 15300, true, 0, "hash_hstore_ops"),
 ];
 
 /// In order of OIDs.

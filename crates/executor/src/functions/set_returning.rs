@@ -231,7 +231,7 @@ impl RowSource for List {
     }
 }
 
-fn list(values: Vec<Datum>) -> Box<dyn RowSource> {
+pub fn list(values: Vec<Datum>) -> Box<dyn RowSource> {
     Box::new(List(values.into_iter()))
 }
 

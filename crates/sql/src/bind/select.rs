@@ -6,6 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::relabelled;
+use mote_types::catalog::extension::HSTORE;
 use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, oid};
@@ -40,6 +41,8 @@ pub fn is_ordered(ty: ColumnType) -> bool {
         || ty.oid == oid::VARCHAR
         || mote_types::catalog::is_reg_type(ty.oid)
         || mote_types::catalog::user::is_enum(ty.oid)
+        // Its order has operators of other names.
+        || ty.oid == HSTORE
         || is_range(ty.oid)
         || is_multirange(ty.oid)
         || exact_operator("<", ty.oid, ty.oid).is_some()

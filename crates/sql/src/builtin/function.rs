@@ -18,6 +18,7 @@ mod comparison;
 mod datetime;
 mod enums;
 mod helper;
+mod hstore;
 mod integer;
 mod json;
 mod large_object;
@@ -116,6 +117,7 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     large_object::SIGNATURES,
     type_io::SIGNATURES,
     helper::SIGNATURES,
+    hstore::SIGNATURES,
 ];
 
 /// The functions by which types are read and written.

@@ -211,4 +211,6 @@ pub static BUILTIN_TYPES: &[TypeInfo] = &[
     array(6157, "_int8multirange", "int8multirange[]", 4536, b'd', 0, "", ""),
     base(15200, "citext", "citext", -1, false, b'b', b'S', false, 0, 15201, b'i', b'x', 100, ["citextin", "citextout", "citextrecv", "citextsend", "", "", ""]),
     array(15201, "_citext", "citext[]", 15200, b'i', 100, "", ""),
+    base(15300, "hstore", "hstore", -1, false, b'b', b'U', false, 0, 15301, b'i', b'x', 0, ["hstore_in", "hstore_out", "hstore_recv", "hstore_send", "", "", "hstore_subscript_handler"]),
+    array(15301, "_hstore", "hstore[]", 15300, b'i', 0, "", ""),
 ];

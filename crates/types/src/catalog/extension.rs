@@ -8,6 +8,8 @@ use crate::oid::Oid;
 
 pub const CITEXT: Oid = Oid(15200);
 pub const CITEXT_ARRAY: Oid = Oid(15201);
+pub const HSTORE: Oid = Oid(15300);
+pub const HSTORE_ARRAY: Oid = Oid(15301);
 
 /// A type with its name and the extension that uncovers it.
 pub struct ExtensionType {
@@ -17,19 +19,23 @@ pub struct ExtensionType {
 }
 
 /// All of them, without the arrays over them.
-pub const EXTENSION_TYPES: &[ExtensionType] = &[ExtensionType {
-    oid: CITEXT,
-    name: "citext",
-    extension: "citext",
-}];
-
-/// The OIDs that these types and the arrays over them have; no other type has one of them.
-const OIDS: std::ops::Range<u32> = 15200..15210;
+pub const EXTENSION_TYPES: &[ExtensionType] = &[
+    ExtensionType {
+        oid: CITEXT,
+        name: "citext",
+        extension: "citext",
+    },
+    ExtensionType {
+        oid: HSTORE,
+        name: "hstore",
+        extension: "hstore",
+    },
+];
 
 /// A type of an extension, or the array over one.
 #[inline]
 pub fn is_extension_type(ty: Oid) -> bool {
-    OIDS.contains(&ty.0)
+    matches!(ty, CITEXT | CITEXT_ARRAY | HSTORE | HSTORE_ARRAY)
 }
 
 /// The type, or that of the elements of an array.

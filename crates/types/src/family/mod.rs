@@ -11,6 +11,7 @@
 
 pub mod bits;
 pub mod citext;
+pub mod hstore;
 mod mac_address;
 pub mod network;
 pub mod range;
@@ -30,6 +31,7 @@ use mote_common::SqlResult;
 pub const FAMILIES: &[&TypeFamily] = &[
     &bits::FAMILY,
     &citext::FAMILY,
+    &hstore::FAMILY,
     &mac_address::FAMILY,
     &network::FAMILY,
     &range::FAMILY,

@@ -1,6 +1,7 @@
 //! What functions of extensions compute beyond SQL. The scripts of the extensions (catalog/src/extensions) name them; users
 //! call them through the functions that the scripts make.
 
+mod hstore;
 mod password;
 mod pg_stat_statements;
 mod pgcrypto;
@@ -11,9 +12,10 @@ use super::{Body, SetFunction};
 pub fn body(name: &str) -> Option<Body> {
     pgcrypto::body(name)
         .or_else(|| uuid_ossp::body(name))
+        .or_else(|| hstore::body(name))
         .or_else(|| pg_stat_statements::body(name))
 }
 
 pub fn set_body(name: &str) -> Option<SetFunction> {
-    pg_stat_statements::set_body(name)
+    pg_stat_statements::set_body(name).or_else(|| hstore::set_body(name))
 }

@@ -22,7 +22,7 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
     Some(match body {
         "json_each" => &[("key", TEXT), ("value", JSON)],
         "jsonb_each" => &[("key", TEXT), ("value", JSONB)],
-        "json_each_text" | "jsonb_each_text" => &[("key", TEXT), ("value", TEXT)],
+        "json_each_text" | "jsonb_each_text" | "hstore_each" => &[("key", TEXT), ("value", TEXT)],
         "aclexplode" => &[
             ("grantor", OID),
             ("grantee", OID),

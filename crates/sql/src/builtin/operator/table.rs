@@ -1,6 +1,7 @@
 //! The operators themselves: facts of `pg_operator`, ordered by name.
 
 use mote_common::Oid;
+use mote_types::catalog::extension::HSTORE;
 use mote_types::oid::*;
 use mote_types::signature::{OperatorRow, operator};
 
@@ -461,4 +462,5 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(1625, "~~*", NAME, TEXT, BOOL, 1635, 0, 1626),
     operator(1627, "~~*", TEXT, TEXT, BOOL, 1633, 0, 1628),
     operator(1629, "~~*", BPCHAR, TEXT, BOOL, 1660, 0, 1630),
+    operator(15373, "#=", ANYELEMENT, HSTORE, ANYELEMENT, 15353, 0, 0),
 ];

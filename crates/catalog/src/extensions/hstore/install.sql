@@ -1,0 +1,1 @@
+-- All of hstore 1.8 is built in.
