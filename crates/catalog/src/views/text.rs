@@ -169,10 +169,15 @@ pub fn expression_key(expr: &Expr, names: &[String]) -> String {
     }
 }
 
+/// Operators over values of extensions are shown with their schema, where that is not searched.
+fn has_extension_type(expr: &Expr) -> bool {
+    expr.any(&mut |part| is_extension_type(part.ty().oid))
+}
+
 /// An expression of an index: as it is kept, with the names that its types and values have now; or with the parentheses left out that it can do without.
 fn shown_part(relation: &Relation, text: &str, expr: &Expr, pretty: bool) -> String {
     match pretty {
-        false if !mentions_user_type(text) => text.to_string(),
+        false if !mentions_user_type(text) && !has_extension_type(expr) => text.to_string(),
         _ => deparse(expr, &relation.quoted_column_names(), pretty),
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Differences: a function that was called in SQL's own syntax (`TRIM(BOTH ..)`) comes out as a plain call.
 
+use mote_types::catalog::extension::of_extension;
 use mote_types::catalog::user::{is_composite, row_type};
 use mote_types::{ColumnType, Datum, FormatSettings, format, oid};
 
@@ -259,14 +260,14 @@ impl Writer<'_> {
                         _ => self.converted(expr, declared, Parent::Operator(operator.name, is_left)),
                     }
                     if is_left {
-                        self.push(&format!(" {} ", operator.name));
+                        self.push(&format!(" {} ", shown_operator(operator)));
                     }
                 }
                 self.plain(")");
             }
             (Some(operator), [operand]) => {
                 self.plain("(");
-                self.push(&format!("{} ", operator.name));
+                self.push(&format!("{} ", shown_operator(operator)));
                 self.converted(operand, operator.right, Parent::Operator(operator.name, false));
                 self.plain(")");
             }
@@ -423,6 +424,16 @@ impl Writer<'_> {
             _ => format!("{}::{}", quoted(&shown), ty.name()),
         };
         self.push(&text);
+    }
+}
+
+/// An operator of an extension with the schema that it shares with its type, where that has to be named.
+fn shown_operator(operator: &Operator) -> String {
+    let name = operator.name;
+    let ty = of_extension([operator.left, operator.right]).map(|known| ColumnType::new(known.oid).name());
+    match ty.as_deref().and_then(|ty| ty.rsplit_once('.')) {
+        Some((schema, _)) => format!("OPERATOR({schema}.{name})"),
+        None => name.to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::find_cast;
+use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::catalog::{category, category_of, polymorphism};
 use mote_types::{ColumnType, oid, type_by_name};
@@ -155,7 +156,7 @@ impl Binder<'_> {
             }
             Some(schema) => {
                 let mut callables = callables_named(call.name.last()).iter();
-                let extended = |callable: &Callable| self.is_callable(*callable, Some(schema));
+                let extended = |callable: &Callable| self.is_callable(*callable, Some(schema), &[]);
                 match callables.any(extended) {
                     true => Ok(call.name.last()),
                     false => Err(self.no_function(&display_name(call), &[], call.location)),
@@ -307,7 +308,9 @@ impl Binder<'_> {
         // A literal is a value of the type, whatever functions there are.
         let is_literal = source == oid::UNKNOWN;
         let mut callables = callables_named(name).iter();
-        if !is_literal && callables.any(|callable| takes_it(callable) && self.is_callable(*callable, None)) {
+        if !is_literal
+            && callables.any(|callable| takes_it(callable) && self.is_callable(*callable, None, &[source]))
+        {
             return Ok(None);
         }
         let known = match name {
@@ -415,9 +418,12 @@ impl Binder<'_> {
         self.function_name(call).is_ok_and(found)
     }
 
-    /// Can a call name it? What an extension brings stands in the extension's schema, all else in pg_catalog.
-    pub(super) fn is_callable(&self, callable: Callable, schema: Option<&str>) -> bool {
+    /// Can a call name it? What an extension brings stands in the extension's schema, all else in pg_catalog. With a value of
+    /// an extension's type a call finds it wherever that is, as operators are found: what is kept as text means the same
+    /// under any search path.
+    pub(super) fn is_callable(&self, callable: Callable, schema: Option<&str>, inputs: &[Oid]) -> bool {
         match callable.extension_type() {
+            Some(_) if schema.is_none() && inputs.iter().any(|input| is_extension_type(*input)) => true,
             Some(ty) => self.catalog.has_extension_type(ty, schema),
             None => matches!(
                 schema,
@@ -429,7 +435,7 @@ impl Binder<'_> {
     fn choose(&self, name: &str, schema: Option<&str>, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let callables = callables_named(name).iter();
-        for callable in callables.filter(|callable| self.is_callable(**callable, schema)) {
+        for callable in callables.filter(|callable| self.is_callable(**callable, schema, inputs)) {
             let (declared, spread, defaults) = match callable {
                 Callable::Function(id) => {
                     let FunctionSignature {

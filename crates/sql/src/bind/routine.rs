@@ -339,7 +339,7 @@ impl Binder<'_> {
         let schema = call.name.qualifier();
         let own = matches!(schema, None | Some("pg_catalog"));
         for callable in callables_named(call.name.last()) {
-            if !(own || callable.extension_type().is_some()) || !self.is_callable(*callable, schema) {
+            if !(own || callable.extension_type().is_some()) || !self.is_callable(*callable, schema, inputs) {
                 continue;
             }
             let (declared, variadic, defaults) = match callable {

@@ -21,7 +21,18 @@ pub(in super::super) fn qualify_call(expr: &mut Expr, catalog: &SessionCatalog) 
     let [name] = call.name.parts.as_slice() else {
         return;
     };
-    if !callables_named(name).is_empty() {
+    let callables = callables_named(name);
+    let mut types = callables.iter().map(|callable| callable.extension_type());
+    if let Some(Some(ty)) = types.next()
+        && types.all(|other| other == Some(ty))
+        && catalog.has_extension_type(ty, None)
+        && let Some(found) = catalog.user_type(ty)
+    {
+        // All of the name are an extension's.
+        call.name.parts.insert(0, found.schema.as_str().into());
+        return;
+    }
+    if !callables.is_empty() {
         return;
     }
     if let Some(found) = catalog.routines_named(None, name).first() {
