@@ -4,16 +4,13 @@
 
 use mote_common::SqlResult;
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
-use mote_types::catalog::extension::HSTORE;
 use mote_types::family::bits::Bits;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Binder;
 use super::scope::Clause;
-use super::{Binder, type_label};
-use crate::builtin::operator::exact_operator;
-use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
+use super::subscript::leading_subscripts;
+use crate::expr::{BooleanTest, Expr, SessionValue};
 use mote_grammar::ast;
 use mote_grammar::ast::{
     Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
@@ -453,108 +450,6 @@ impl Binder<'_> {
             }
         }
         Ok(expr)
-    }
-
-    pub(super) fn subscripts(
-        &mut self,
-        array: Expr,
-        steps: &[IndirectionStep],
-        location: Location,
-    ) -> SqlResult<Expr> {
-        let array_type = array.ty();
-        if array_type.oid == HSTORE {
-            return self.pair_of_hstore(array, steps, location);
-        }
-        let element = match array_type.oid {
-            // One character; no slices.
-            oid::NAME if matches!(steps, [IndirectionStep::Subscript(_)]) => Some(ColumnType::new(oid::CHAR)),
-            _ => array_type.element(),
-        };
-        let Some(element) = element else {
-            let message = format!(
-                "cannot subscript type {} because it does not support subscripting",
-                type_label(array_type.oid)
-            );
-            return Err(self.error(state::DATATYPE_MISMATCH, location, message));
-        };
-        if steps.len() > DIMENSIONS_MAX {
-            let message = format!(
-                "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
-                steps.len()
-            );
-            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
-        }
-        let mut subscripts = Vec::with_capacity(steps.len());
-        let mut slice = false;
-        for step in steps {
-            let subscript = match step {
-                IndirectionStep::Subscript(expr) => Subscript::Element(self.subscript(expr)?),
-                IndirectionStep::Slice { lower, upper } => {
-                    slice = true;
-                    let lower = lower.as_ref().map(|expr| self.subscript(expr)).transpose()?;
-                    let upper = upper.as_ref().map(|expr| self.subscript(expr)).transpose()?;
-                    Subscript::Slice(lower, upper)
-                }
-                IndirectionStep::Field(_) | IndirectionStep::Star => continue,
-            };
-            subscripts.push(subscript);
-        }
-        let ty = if slice { array_type } else { element };
-        Ok(Expr::Subscript {
-            array: Box::new(array),
-            subscripts,
-            ty,
-        })
-    }
-
-    /// `hstore['key']`: the value of one key.
-    fn pair_of_hstore(
-        &mut self,
-        value: Expr,
-        steps: &[IndirectionStep],
-        location: Location,
-    ) -> SqlResult<Expr> {
-        let [IndirectionStep::Subscript(key)] = steps else {
-            let message = "hstore allows only one subscript";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-        };
-        let bound = self.expression(key)?;
-        let text = self.try_coerce(
-            bound,
-            ColumnType::TEXT,
-            crate::builtin::cast::CastUse::Assignment,
-            key.location,
-        )?;
-        let text = text.ok_or_else(|| {
-            let message = "hstore subscript must have type text";
-            self.error(state::DATATYPE_MISMATCH, key.location, message)
-        })?;
-        let operator = exact_operator("->", HSTORE, oid::TEXT);
-        let operator = operator.ok_or_else(|| SqlError::internal("hstore -> text is built in"))?;
-        Ok(Expr::Call {
-            function: operator.function,
-            arguments: vec![value, text],
-            variadic: false,
-            ty: ColumnType::TEXT,
-            location: location.0,
-        })
-    }
-
-    fn subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let bound = self.expression(expr)?;
-        let coerced = self.try_coerce(
-            bound,
-            ColumnType::INT4,
-            crate::builtin::cast::CastUse::Assignment,
-            expr.location,
-        )?;
-        coerced.ok_or_else(|| {
-            self.error(
-                state::DATATYPE_MISMATCH,
-                expr.location,
-                "array subscript must have type integer",
-            )
-        })
     }
 
     fn collate(

@@ -1,14 +1,17 @@
-//! Subscripts and slices: of arrays by integers, of `jsonb` by integers or texts, and of a `name` its characters.
+//! Subscripts and slices: of arrays by integers, of `jsonb` by integers or texts, of a `name` its
+//! characters, of `hstore` by keys.
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast::{self, IndirectionStep, Location};
+use mote_types::catalog::extension::HSTORE;
 use mote_types::format::array::DIMENSIONS_MAX;
 use mote_types::{ColumnType, oid};
 
 use super::coerce::implicitly_coercible;
 use super::{Binder, type_label};
 use crate::builtin::cast::CastUse;
+use crate::builtin::operator::exact_operator;
 use crate::expr::{Expr, Subscript};
 
 /// The subscripts that the steps begin with, and what is behind them.
@@ -35,6 +38,9 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         let of_json = container.ty().oid == oid::JSONB;
         let ty = self.subscripted_type(container.ty(), steps, location)?;
+        if container.ty().oid == HSTORE {
+            return self.pair_of_hstore(container, steps, location);
+        }
         let mut subscripts = Vec::with_capacity(steps.len());
         for step in steps {
             subscripts.push(match step {
@@ -69,6 +75,7 @@ impl Binder<'_> {
     ) -> SqlResult<ColumnType> {
         let element = match container.oid {
             oid::JSONB => return self.json_subscripted_type(container, steps),
+            HSTORE => return Ok(ColumnType::TEXT),
             // One character; no slices.
             oid::NAME if matches!(steps, [IndirectionStep::Subscript(_)]) => Some(ColumnType::new(oid::CHAR)),
             _ => container.element(),
@@ -110,6 +117,34 @@ impl Binder<'_> {
         let place = first.map_or(Location::NONE, |expr| expr.start());
         let message = "jsonb subscript does not support slices";
         Err(self.error(state::DATATYPE_MISMATCH, place, message))
+    }
+
+    /// `hstore['key']`: the value of one key.
+    fn pair_of_hstore(
+        &mut self,
+        value: Expr,
+        steps: &[IndirectionStep],
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let [IndirectionStep::Subscript(key)] = steps else {
+            let message = "hstore allows only one subscript";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        };
+        let bound = self.expression(key)?;
+        let text = self.try_coerce(bound, ColumnType::TEXT, CastUse::Assignment, key.location)?;
+        let text = text.ok_or_else(|| {
+            let message = "hstore subscript must have type text";
+            self.error(state::DATATYPE_MISMATCH, key.location, message)
+        })?;
+        let operator = exact_operator("->", HSTORE, oid::TEXT);
+        let operator = operator.ok_or_else(|| SqlError::internal("hstore -> text is built in"))?;
+        Ok(Expr::Call {
+            function: operator.function,
+            arguments: vec![value, text],
+            variadic: false,
+            ty: ColumnType::TEXT,
+            location: location.0,
+        })
     }
 
     fn array_subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::ColumnType;
 use mote_types::catalog::extension::HSTORE;
 use mote_types::catalog::user::is_composite;
 
@@ -225,26 +226,28 @@ impl Binder<'_> {
         value: Expr,
     ) -> SqlResult<Expr> {
         let ty = container.ty();
-        let is_field = |step: &ast::IndirectionStep| matches!(step, ast::IndirectionStep::Field(_));
-        if steps.iter().any(is_field) {
-            return Err(SqlError::unsupported(
-                "assignment to a field of an array's element",
-            ));
-        }
-        if ty.oid == oid::JSONB {
-            return Err(SqlError::unsupported("assignment to a subscript of jsonb"));
-        }
-        let subscripted = self.subscripts(container, steps, column.location)?;
-        if ty.oid == HSTORE {
-            return self.pair_assignment(subscripted, column, value, place);
-        }
-        let Expr::Subscript {
-            array,
-            subscripts,
-            ty: wanted,
-        } = subscripted
-        else {
-            return Err(SqlError::internal("subscripts bind to a subscript"));
+        let [ast::IndirectionStep::Field(name), rest @ ..] = steps else {
+            let (subscripts, rest) = leading_subscripts(steps);
+            if subscripts.is_empty() {
+                return Ok(value);
+            }
+            let element = self.subscripts(container, subscripts, column.location)?;
+            let value = self.part_assignment(element.clone(), column, rest, value)?;
+            if ty.oid == HSTORE {
+                return pair_assignment(element, column.location, value);
+            }
+            let Expr::Subscript {
+                array, subscripts, ..
+            } = element
+            else {
+                return Err(SqlError::internal("subscripts bind to a subscript"));
+            };
+            return Ok(Expr::SubscriptAssign {
+                container: array,
+                subscripts,
+                value: Box::new(value),
+                ty,
+            });
         };
         let fields = self.fields(&container, column.location).unwrap_or_default();
         let (names, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
@@ -254,33 +257,6 @@ impl Binder<'_> {
         let inner = fields[at].clone();
         fields[at] = self.part_assignment(inner, column, rest, value)?;
         Ok(Expr::Row { fields, names, ty })
-    }
-
-    /// `column['key'] = value` of an hstore, of which `fetched` gets the value of the key.
-    fn pair_assignment(
-        &mut self,
-        fetched: Expr,
-        column: &ast::ColumnTarget,
-        value: Expr,
-        place: Location,
-    ) -> SqlResult<Expr> {
-        let Expr::Call { mut arguments, .. } = fetched else {
-            return Err(SqlError::internal("a subscript of an hstore binds to a call"));
-        };
-        let wants = format_args!("subscripted assignment to \"{}\" requires type", column.name);
-        arguments.push(self.part_value(value, ColumnType::TEXT, wants, column.location, place)?);
-        let mut callables = callables_named(HSTORE_ASSIGN).iter();
-        let function = callables.find_map(|callable| match callable {
-            Callable::Function(id) => Some(*id),
-            _ => None,
-        });
-        Ok(Expr::Call {
-            function: function.ok_or_else(|| SqlError::internal("the function is built in"))?,
-            arguments,
-            variadic: false,
-            ty: ColumnType::new(HSTORE),
-            location: column.location.0,
-        })
     }
 
     /// The value in the type of the part; `wants` is how the error begins.
@@ -330,6 +306,26 @@ const HSTORE_ASSIGN: &str = "mote_hstore_assign";
 
 fn is_pair_assignment(expr: &Expr) -> bool {
     matches!(expr, Expr::Call { function, .. } if function.signature().name == HSTORE_ASSIGN)
+}
+
+/// `column['key'] = value` of an hstore, of which `fetched` gets the value of the key; `value` is a text.
+fn pair_assignment(fetched: Expr, location: Location, value: Expr) -> SqlResult<Expr> {
+    let Expr::Call { mut arguments, .. } = fetched else {
+        return Err(SqlError::internal("a subscript of an hstore binds to a call"));
+    };
+    arguments.push(value);
+    let mut callables = callables_named(HSTORE_ASSIGN).iter();
+    let function = callables.find_map(|callable| match callable {
+        Callable::Function(id) => Some(*id),
+        _ => None,
+    });
+    Ok(Expr::Call {
+        function: function.ok_or_else(|| SqlError::internal("the function is built in"))?,
+        arguments,
+        variadic: false,
+        ty: ColumnType::new(HSTORE),
+        location: location.0,
+    })
 }
 
 /// A row of which an earlier assignment has replaced some fields: the others are those of the column.
