@@ -46,7 +46,7 @@ enum Command {
     Restore(command::restore::RestoreArguments),
     Check(command::check::CheckArguments),
     Promote(command::promote::PromoteArguments),
-    Cluster(command::cluster::ClusterArguments),
+    Switchover(command::switchover::SwitchoverArguments),
     /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),
 }
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => command::restore::run(&arguments),
         Command::Check(arguments) => command::check::run(&arguments),
         Command::Promote(arguments) => command::promote::run(&arguments),
-        Command::Cluster(arguments) => command::cluster::run(&arguments),
+        Command::Switchover(arguments) => command::switchover::run(&arguments),
         Command::Bench(bench) => mote_bench::run(bench),
     }
 }

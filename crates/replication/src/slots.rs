@@ -87,6 +87,11 @@ impl Slots {
         Ok(Slots::open(disk.clone(), system_id, 0, 0)?.keep_from())
     }
 
+    /// Drops all slots: they are those of an earlier time at which this node led, and the log behind them may be gone.
+    pub fn forget(disk: &dyn Disk, system_id: u64) -> io::Result<()> {
+        small_file::write(disk, system_id, FILE, &encode(&BTreeMap::new()))
+    }
+
     pub fn get(&self, name: &str) -> Option<Slot> {
         self.slots.get(name).copied()
     }

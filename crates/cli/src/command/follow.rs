@@ -125,9 +125,15 @@ fn mark(line: &str) -> Option<TermMark> {
     })
 }
 
+/// A session that replicates.
 pub fn open(target: &Target, name: &str) -> Result<Session, String> {
     let mut target = target.clone();
     target.settings.push(("replication", "true".into()));
+    open_plain(&target, name)
+}
+
+pub fn open_plain(target: &Target, name: &str) -> Result<Session, String> {
+    let mut target = target.clone();
     target.settings.push(("application_name", name.into()));
     let statements = Arc::new(StatementSet::new(Vec::new()));
     Session::open(&target, statements, &Wait::Blocking).map_err(|error| format!("{target}: {error}"))

@@ -10,4 +10,5 @@ pub mod promote;
 mod recovery_report;
 pub mod restore;
 pub mod serve;
+pub mod switchover;
 mod units;

@@ -20,6 +20,7 @@ use mote_executor::index_keys::EVALUATION;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::node;
 use mote_replication::record::Record;
+use mote_replication::slots::Slots;
 use mote_server::cluster::{ClusterThread, HandOver, Order, Prepared, Reach, Seat, Settings};
 use mote_server::etcd::Etcd;
 use mote_server::lease::PATIENCE;
@@ -357,6 +358,8 @@ impl Serving<'_> {
         self.seat.bound_lease(self.database.clock().monotonic_ns());
         let follower = self.follower.take().ok_or("it does not follow")?;
         let followed = follower.finish().map_err(|error| failed(&error))?;
+        let engine = self.database.engine();
+        Slots::forget(&*engine.disk(), engine.log().system_id()).map_err(|error| failed(&error))?;
         self.database
             .lead(followed, Some(record.term))
             .map_err(|error| failed(&error))?;

@@ -105,6 +105,7 @@ impl ClusterThread {
             news,
             part: Part::Following(helm),
             roster: Roster::default(),
+            seen: None,
             heard_ns: 0,
             standing: Standing::default(),
             told: String::new(),
@@ -152,6 +153,8 @@ struct Driver {
     peers: Peers,
     news: Receiver<News>,
     roster: Roster,
+    /// The number of the record that was read last, and when it was read first.
+    seen: Option<(u64, u64)>,
     /// When the primary was heard, as the voter knows it.
     heard_ns: u64,
     /// Where the log ended when it was looked at last.
@@ -191,11 +194,7 @@ impl Driver {
         match news {
             News::Recorded(answer) => {
                 let answer = answer.and_then(|record| self.own(record));
-                if let Ok(Some(record)) = &answer {
-                    let read_us = self.engine.env().clock.wall_us();
-                    let facts = facts(record, &self.roster, self.id, read_us);
-                    self.database.cluster().note_members(facts);
-                }
+                let answer = answer.and_then(|record| self.wait_for_leader(record));
                 self.member.recorded(answer);
             }
             News::Roster(roster) => {
@@ -214,7 +213,16 @@ impl Driver {
                 }
             }
             News::Wanted(name, session) => {
-                let _ = session.send(self.hand_over(&name));
+                // First: the order ends the session that asks.
+                let (answer, order) = match self.hand_over(&name) {
+                    Ok(order) => (Ok(()), Some(order)),
+                    Err(refused) => (Err(refused), None),
+                };
+                let _ = session.send(answer);
+                if let Some(order) = order {
+                    self.part = Part::HandingOver;
+                    self.seat.order(order);
+                }
             }
             News::Leads(hub) => {
                 if matches!(self.part, Part::Rising | Part::HandingOver) {
@@ -239,6 +247,24 @@ impl Driver {
             }
             _ => Ok(record),
         }
+    }
+
+    /// Whoever was just recorded needs a while to lead: it is asked for its log again and again, and nobody is asked for
+    /// promises against it. That costs a voter's patience at most.
+    fn wait_for_leader(&mut self, record: Option<Record>) -> Result<Option<Record>, NoAnswer> {
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let now_ns = self.now_ns();
+        let known = self.seen.filter(|(changes, _)| *changes == record.changes);
+        let (_, since_ns) = *self.seen.insert(known.unwrap_or((record.changes, now_ns)));
+        let alone = matches!(&self.part, Part::Following(helm) if helm.stream().is_none());
+        let fresh = now_ns < since_ns + PATIENCE.as_nanos() as u64;
+        if alone && fresh && record.leader != self.id {
+            self.follow(record.leader);
+            return Err(NoAnswer("its leader is asked".into()));
+        }
+        Ok(Some(record))
     }
 
     fn tell(&mut self, what: &str) {
@@ -385,8 +411,8 @@ impl Driver {
         }
     }
 
-    /// Begins to let another node lead.
-    fn hand_over(&mut self, name: &str) -> Result<(), String> {
+    /// How another node gets to lead.
+    fn hand_over(&self, name: &str) -> Result<Order, String> {
         let Part::Leading(hub) = &self.part else {
             return Err("this node does not lead".into());
         };
@@ -412,14 +438,12 @@ impl Driver {
                 "\"{name}\" is no voter yet, or the voters are about to change"
             ));
         };
-        self.part = Part::HandingOver;
-        self.seat.order(Order::HandOver(HandOver {
+        Ok(Order::HandOver(HandOver {
             to,
             name: name.into(),
             expected,
             next,
-        }));
-        Ok(())
+        }))
     }
 }
 

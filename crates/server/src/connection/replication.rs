@@ -125,7 +125,12 @@ impl Connection {
                 }
                 Err(TryRecvError::Empty) => {
                     let at = self.wire.shared.now_ns() + LOOK_NS;
-                    match self.with_host(yielder, false, |_, host| host.sleep_until(at)) {
+                    let slept = self.with_host(yielder, false, |_, host| host.sleep_until(at));
+                    // What was asked for may end this session.
+                    if let Ok(answer) = answer.try_recv() {
+                        return Ok(answer);
+                    }
+                    match slept {
                         WaitEnd::Cancelled => return Err(canceled()),
                         WaitEnd::Terminated => return Err(terminated()),
                         WaitEnd::Decided | WaitEnd::Revoked | WaitEnd::TimedOut => {}
