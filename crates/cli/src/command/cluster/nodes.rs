@@ -1,13 +1,13 @@
 //! Every node of a cluster, asked over SQL at the same time.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{channel, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use mote_driver::{Admin, DriverError, Target};
 use mote_replication::roster::{Entry, Roster};
 
-/// For a connection, for a log-in, and for the answer: a node without a lease keeps clients waiting for two patiences, then
+/// For all that a node has to say: one without a lease keeps clients waiting for two patiences, then
 /// hangs up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -24,7 +24,7 @@ pub struct Answer {
 /// By name.
 pub type Answers = BTreeMap<String, Result<Answer, String>>;
 
-/// Asks all at once: the slowest one decides how long it takes.
+/// Asks all at once, each by a thread of its own, and waits no longer than the patience.
 pub fn ask_all(roster: &Roster, login: &Target) -> Answers {
     let (sender, answers) = channel();
     for (name, entry) in &roster.0 {
@@ -36,32 +36,28 @@ pub fn ask_all(roster: &Roster, login: &Target) -> Answers {
         });
     }
     drop(sender);
-    let mut all: Answers = answers.iter().take(roster.0.len()).collect();
+    // Whoever accepts a connection and stands still would be waited for as long as it stands.
+    let deadline = Instant::now() + PATIENCE;
+    let mut all = Answers::new();
+    while let Ok((name, answer)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        all.insert(name, answer);
+    }
     for name in roster.0.keys() {
         all.entry(name.clone())
-            .or_insert_with(|| Err("it was not asked: no thread".into()));
+            .or_insert_with(|| Err(format!("nothing was heard of it for {} s", PATIENCE.as_secs())));
     }
     all
 }
 
 fn target_of(login: &Target, entry: &Entry) -> Target {
     let mut target = login.at(&entry.host, entry.port);
-    target.connect_timeout = PATIENCE;
+    (target.connect_timeout, target.answer_timeout) = (PATIENCE, Some(PATIENCE));
     target
 }
 
-/// Never longer than three times the patience.
 fn ask(target: &Target) -> Result<Answer, String> {
-    let mut admin = Admin::connect(target).map_err(|error| error.to_string())?;
-    // The driver waits for an answer as long as it takes.
-    let (sender, answer) = sync_channel(1);
-    std::thread::spawn(move || {
-        let _ = sender.send(ask_connected(&mut admin));
-    });
-    match answer.recv_timeout(PATIENCE) {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err("it took the question and does not answer".into()),
-    }
+    let answer = Admin::connect(target).and_then(|mut admin| ask_connected(&mut admin));
+    answer.map_err(|error| error.to_string())
 }
 
 fn ask_connected(admin: &mut Admin) -> Result<Answer, DriverError> {
