@@ -323,7 +323,8 @@ impl Dependents {
                         found.owners.push((entry.clone(), position));
                     }
                     let default = column.default.as_deref();
-                    let reads = default.is_some_and(|text| names_sequence(text, sequence, context));
+                    let reads = default.is_some_and(|text| names_sequence(text, sequence, context))
+                        && schema::is_in_this_database(entry.stored.schema, context);
                     if reads && !column.dropped {
                         found
                             .defaults

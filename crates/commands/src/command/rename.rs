@@ -201,11 +201,9 @@ fn refresh_defaults(
         .iter()
         .filter_map(|&oid| catalog.relation(oid))
         .filter(|entry| {
-            entry
-                .stored
-                .columns
-                .iter()
-                .any(|column| names_it(&column.default))
+            let mut columns = entry.stored.columns.iter();
+            columns.any(|column| names_it(&column.default))
+                && schema::is_in_this_database(entry.stored.schema, context)
         })
         .map(|entry| entry.stored.clone())
         .collect();

@@ -242,6 +242,14 @@ pub(super) fn new_relation(
     }
 }
 
+/// Is the schema in the session's database? The catalog holds all of them, and what a text names without a database is in
+/// that of the text.
+pub(super) fn is_in_this_database(schema: u32, context: &StatementContext<'_>) -> bool {
+    let catalog = context.session.catalog.current();
+    let schema = catalog.schemas.get(&Oid(schema));
+    schema.is_none_or(|schema| Oid(schema.object.database) == context.session.catalog.database)
+}
+
 /// `schema.relation`, quoted where needed.
 pub(super) fn qualified_name(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
     format!(

@@ -178,6 +178,39 @@ fn databases_have_their_own_schemas() {
     refused(&mut first, "BEGIN; CREATE DATABASE x", "25001");
 }
 
+/// What the text of a default names is in its own database, whatever has the name in another.
+#[test]
+fn databases_have_their_own_sequences_and_functions() {
+    let database = super::test_support::database();
+    let mut first = LocalSession::open(&database, "postgres", "postgres").expect("a session");
+    first.query("CREATE DATABASE other").expect("create");
+    let mut second = LocalSession::open(&database, "postgres", "other").expect("a session");
+    for session in [&mut first, &mut second] {
+        session
+            .query(
+                "CREATE TABLE t (a serial, b int); CREATE TABLE u (a serial);
+                 CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 7'; CREATE TABLE w (a int DEFAULT f(), CHECK (a = f()))",
+            )
+            .expect("tables");
+    }
+    second
+        .query("ALTER SEQUENCE t_a_seq RENAME TO s; INSERT INTO t (b) VALUES (1)")
+        .expect("its default follows it");
+    second
+        .query("DROP TABLE t")
+        .expect("nobody here reads its sequence");
+    second.query("DROP TABLE u CASCADE").expect("drop");
+    second
+        .query("DROP TABLE w; DROP FUNCTION f()")
+        .expect("nobody here calls it");
+    first
+        .query("INSERT INTO t (b) VALUES (2); INSERT INTO u DEFAULT VALUES; INSERT INTO w DEFAULT VALUES")
+        .expect("the defaults here are as they were");
+    let rows = first.rows("SELECT t.a, u.a FROM t, u").expect("rows");
+    assert_eq!(rows, [[Some("1".to_string()), Some("1".to_string())]]);
+    drop(second);
+}
+
 #[test]
 fn definitions_survive_a_restart() {
     use mote_common::env::sim::{SimDisk, env};

@@ -152,6 +152,7 @@ pub(super) fn dependents(
         candidates.extend(catalog.users_of(Oid(routine.stored.oid)));
         candidates.extend(catalog.naming(&routine.stored.name));
     }
+    let candidates = in_this_database(&candidates, context);
     let mut found = Vec::new();
     for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
         let mut routines = dropped.iter();
@@ -168,6 +169,17 @@ pub(super) fn dependents(
     Ok(found)
 }
 
+/// Texts in other databases name what is there.
+fn in_this_database(candidates: &BTreeSet<Oid>, context: &StatementContext<'_>) -> BTreeSet<Oid> {
+    let catalog = context.session.catalog.current();
+    let schema = |oid| {
+        let relation = catalog.relation(oid).map(|entry| entry.stored.schema);
+        relation.or_else(|| catalog.routine(oid).map(|entry| entry.stored.schema))
+    };
+    let is_here = |oid: &Oid| schema(*oid).is_none_or(|schema| schema::is_in_this_database(schema, context));
+    candidates.iter().copied().filter(is_here).collect()
+}
+
 /// Defaults, generated columns, checks, conditions of triggers and defaults of arguments of the `candidates` in which
 /// something is found.
 pub(in super::super) fn in_expressions<T>(
@@ -176,18 +188,7 @@ pub(in super::super) fn in_expressions<T>(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Found<T>> {
     let catalog = context.session.catalog.current();
-    // Types of extensions, and names, are those of all databases; what is in no schema here is in another one.
-    let database = context.session.catalog.database.0;
-    let is_elsewhere = |schema: u32| {
-        let schema = catalog.schemas.get(&Oid(schema));
-        schema.is_some_and(|schema| schema.object.database != database)
-    };
-    let schema_of = |oid: Oid| {
-        let relation = catalog.relation(oid).map(|entry| entry.stored.schema);
-        relation.or_else(|| catalog.routine(oid).map(|entry| entry.stored.schema))
-    };
-    let here = |oid: &&Oid| !schema_of(**oid).is_some_and(is_elsewhere);
-    let candidates: &BTreeSet<Oid> = &candidates.iter().filter(here).copied().collect();
+    let candidates = &in_this_database(candidates, context);
     let mut found = Vec::new();
     for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
         in_columns(entry, search, &mut found, context)?;
