@@ -47,6 +47,7 @@ enum Command {
     Check(command::check::CheckArguments),
     Promote(command::promote::PromoteArguments),
     Switchover(command::switchover::SwitchoverArguments),
+    Cluster(command::cluster::ClusterArguments),
     /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),
 }
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => command::check::run(&arguments),
         Command::Promote(arguments) => command::promote::run(&arguments),
         Command::Switchover(arguments) => command::switchover::run(&arguments),
+        Command::Cluster(arguments) => command::cluster::run(&arguments),
         Command::Bench(bench) => mote_bench::run(bench),
     }
 }

@@ -181,7 +181,7 @@ fn databases_have_their_own_schemas() {
 /// What the text of a default names is in its own database, whatever has the name in another.
 #[test]
 fn databases_have_their_own_sequences_and_functions() {
-    let database = super::test_support::database();
+    let database = crate::tests::support::database();
     let mut first = LocalSession::open(&database, "postgres", "postgres").expect("a session");
     first.query("CREATE DATABASE other").expect("create");
     let mut second = LocalSession::open(&database, "postgres", "other").expect("a session");

@@ -194,6 +194,11 @@ impl Driver {
         match news {
             News::Recorded(answer) => {
                 let answer = answer.and_then(|record| self.own(record));
+                if let Ok(Some(record)) = &answer {
+                    let read_us = self.engine.env().clock.wall_us();
+                    let facts = facts(record, &self.roster, self.id, read_us);
+                    self.database.cluster().note_members(facts);
+                }
                 let answer = answer.and_then(|record| self.wait_for_leader(record));
                 self.member.recorded(answer);
             }
