@@ -1,0 +1,374 @@
+//! Three servers, one etcd: who leads, and what becomes of acknowledged rows when nodes die, stand still, or change.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use mote_it::TestServer;
+use mote_it::clients::{mote, psql, psql_strict};
+use mote_it::etcd::EtcdServer;
+use mote_it::nodes::value;
+use mote_it::postgres::free_port;
+use mote_it::process::await_that;
+use mote_it::server::TemporaryDirectory;
+use mote_replication::coordinator::Coordinator;
+use mote_replication::record::Record;
+use mote_server::etcd::Etcd;
+use rustix::process::Signal;
+use tokio_postgres::{Client, NoTls};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// From the last acknowledged commit of one primary to the first of the next, on a machine that does other things, too.
+const FAIL_OVER: Duration = Duration::from_secs(10);
+
+/// A cluster of three; `None` in the place of a node that does not run.
+struct Nodes {
+    etcd: EtcdServer,
+    ports: [u16; 3],
+    directory: TemporaryDirectory,
+    running: [Option<TestServer>; 3],
+}
+
+impl Nodes {
+    fn start(name: &str) -> Nodes {
+        let mut nodes = Nodes {
+            etcd: EtcdServer::start(),
+            ports: [(); 3].map(|()| free_port()),
+            directory: TemporaryDirectory::new(name),
+            running: [const { None }; 3],
+        };
+        for index in 0..NAMES.len() {
+            nodes.run(index);
+        }
+        nodes.settle();
+        nodes
+    }
+
+    fn options(&self, index: usize) -> Vec<String> {
+        let mut options: Vec<String> = vec![
+            "--listen".into(),
+            format!("127.0.0.1:{}", self.ports[index]),
+            "--cluster".into(),
+            format!("{}/shop", self.etcd.url()),
+            "--name".into(),
+            NAMES[index].into(),
+            "--log-segment-size".into(),
+            "4MB".into(),
+            "--memory".into(),
+            "256MB".into(),
+        ];
+        if index == 0 {
+            options.push("--cluster-init".into());
+        }
+        options
+    }
+
+    fn run(&mut self, index: usize) {
+        let options = self.options(index);
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let server = TestServer::open(&self.directory.path().join(NAMES[index]), &options);
+        self.running[index] = Some(server.unwrap_or_else(|said| panic!("no node: {said}")));
+    }
+
+    fn record(&self) -> Option<Record> {
+        let mut etcd = Etcd::new(&format!("{}/shop", self.etcd.url())).expect("a sound address");
+        etcd.read().expect("etcd answers")
+    }
+
+    /// Until both others vote, so that any one may be lost.
+    fn settle(&self) {
+        await_that("two nodes vote", TIMEOUT, || {
+            self.record()
+                .is_some_and(|record| record.voters.len() == 2 && record.count == 1)
+        });
+    }
+
+    fn node(&self, index: usize) -> &TestServer {
+        self.running[index].as_ref().expect("it runs")
+    }
+
+    /// Which node takes writes. Waits for one that is not `other`.
+    fn leader_but(&self, other: Option<usize>) -> usize {
+        let since = Instant::now();
+        loop {
+            let running = (0..3).filter(|index| self.running[*index].is_some() && Some(*index) != other);
+            for index in running {
+                let found = psql(self.node(index), "select pg_is_in_recovery()");
+                if found.out.trim_end() == "f" {
+                    return index;
+                }
+            }
+            assert!(since.elapsed() < TIMEOUT, "nobody leads\n{}", self.logs());
+        }
+    }
+
+    fn leader(&self) -> usize {
+        self.leader_but(None)
+    }
+
+    fn logs(&self) -> String {
+        let log = |(name, node): (&&str, &Option<TestServer>)| {
+            format!("{name}: {}", node.as_ref().map_or("off".into(), TestServer::log))
+        };
+        NAMES
+            .iter()
+            .zip(&self.running)
+            .map(log)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// All nodes show the same rows, and those that were acknowledged are among them.
+    fn compare(&self, acknowledged: &BTreeSet<i64>) {
+        let expected = value(self.node(self.leader()), "select count(*), sum(id) from t");
+        for index in (0..3).filter(|index| self.running[*index].is_some()) {
+            await_that("all nodes show the same rows", TIMEOUT, || {
+                let found = psql(self.node(index), "select count(*), sum(id) from t");
+                found.out.trim_end() == expected
+            });
+            let rows = value(self.node(index), "select id from t");
+            let rows: BTreeSet<i64> = rows.lines().map(|row| row.parse().expect("a number")).collect();
+            let lost: Vec<_> = acknowledged.difference(&rows).collect();
+            assert!(lost.is_empty(), "{} lacks {lost:?}", NAMES[index]);
+        }
+    }
+}
+
+/// A client that writes one row after the other, to whoever takes writes.
+struct Writer {
+    ports: [u16; 3],
+    client: Option<Client>,
+    next: i64,
+    acknowledged: BTreeSet<i64>,
+    last: Instant,
+}
+
+impl Writer {
+    fn new(nodes: &Nodes) -> Writer {
+        value(
+            nodes.node(nodes.leader()),
+            "create table t (id bigint primary key)",
+        );
+        Writer {
+            ports: nodes.ports,
+            client: None,
+            next: 0,
+            acknowledged: BTreeSet::new(),
+            last: Instant::now(),
+        }
+    }
+
+    /// One row, if somebody takes it.
+    async fn write(&mut self) -> bool {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => match connect(&self.ports).await {
+                Some(client) => client,
+                None => return false,
+            },
+        };
+        self.next += 1;
+        let insert = format!("insert into t values ({})", self.next);
+        // A node that stands still says nothing: its client turns elsewhere.
+        let written = tokio::time::timeout(Duration::from_secs(1), client.batch_execute(&insert)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            return false;
+        }
+        self.acknowledged.insert(self.next);
+        self.last = Instant::now();
+        self.client = Some(client);
+        true
+    }
+
+    fn write_for(&mut self, time: Duration) {
+        let since = Instant::now();
+        block_on(async {
+            while since.elapsed() < time {
+                self.write().await;
+            }
+        });
+    }
+
+    /// Writes until a row is acknowledged; answers how long that was after the last one before.
+    fn write_again(&mut self) -> Duration {
+        let (last, since) = (self.last, Instant::now());
+        block_on(async {
+            while !self.write().await {
+                assert!(since.elapsed() < TIMEOUT, "nobody takes writes");
+            }
+        });
+        self.last - last
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+    }
+    RUNTIME.with(|runtime| runtime.block_on(future))
+}
+
+async fn connect(ports: &[u16; 3]) -> Option<Client> {
+    for port in ports {
+        let mut config = tokio_postgres::Config::new();
+        config
+            .host("127.0.0.1")
+            .port(*port)
+            .user("postgres")
+            .dbname("postgres");
+        let connected = async {
+            let (client, connection) = config.connect(NoTls).await.ok()?;
+            tokio::spawn(connection);
+            let row = client.query_one("select pg_is_in_recovery()", &[]).await.ok()?;
+            (!row.get::<_, bool>(0)).then_some(client)
+        };
+        if let Ok(Some(client)) = tokio::time::timeout(Duration::from_millis(500), connected).await {
+            return Some(client);
+        }
+    }
+    None
+}
+
+#[test]
+fn who_is_killed_is_succeeded_and_comes_back_as_a_follower() {
+    let mut nodes = Nodes::start("cluster-kill");
+    let mut writer = Writer::new(&nodes);
+    for round in 0..3 {
+        writer.write_for(Duration::from_millis(500));
+        let before = writer.acknowledged.len();
+        assert!(before > 0);
+        let leader = nodes.leader();
+        nodes.running[leader].take().expect("it runs").kill();
+        let pause = writer.write_again();
+        eprintln!("round {round}: {pause:?} from the last acknowledged row to the next");
+        assert!(pause < FAIL_OVER, "{pause:?}\n{}", nodes.logs());
+        assert_ne!(nodes.leader(), leader);
+        writer.write_for(Duration::from_millis(300));
+        nodes.run(leader);
+        nodes.compare(&writer.acknowledged);
+        nodes.settle();
+    }
+    // All of them at once: whoever led has all that counts.
+    for index in 0..3 {
+        nodes.running[index].take().expect("it runs").kill();
+    }
+    for index in 0..3 {
+        nodes.run(index);
+    }
+    writer.client = None;
+    writer.write_again();
+    nodes.compare(&writer.acknowledged);
+}
+
+#[test]
+fn who_stood_still_answers_nothing_that_was_asked_after_its_successor_began() {
+    let mut nodes = Nodes::start("cluster-stop");
+    let mut writer = Writer::new(&nodes);
+    writer.write_for(Duration::from_millis(500));
+    let leader = nodes.leader();
+    let deposed = nodes.node(leader).config();
+    let (client, _task) = block_on(async {
+        let (client, connection) = deposed.connect(NoTls).await.expect("it leads");
+        (client, tokio::spawn(connection))
+    });
+    nodes.node(leader).signal(Signal::STOP);
+    writer.client = None;
+    let pause = writer.write_again();
+    eprintln!("{pause:?} from the last acknowledged row to the next");
+    assert!(pause < FAIL_OVER, "{pause:?}");
+    // Asked of a session that was open when the node still led.
+    let asked = block_on(async {
+        let answer = tokio::spawn(async move {
+            let question = client.query("select count(*) from t", &[]);
+            tokio::time::timeout(Duration::from_secs(10), question).await
+        });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        nodes.node(leader).signal(Signal::CONT);
+        answer.await.expect("no panic")
+    });
+    let asked = asked.expect("the connection ends, or the answer comes");
+    assert!(
+        asked.is_err(),
+        "{asked:?} was answered by a node that was deposed"
+    );
+    nodes.node(leader).await_log("starts anew");
+    writer.write_for(Duration::from_millis(500));
+    assert_ne!(nodes.leader_but(Some(leader)), leader);
+    nodes.compare(&writer.acknowledged);
+    assert!(nodes.running[leader].as_mut().expect("it runs").is_running());
+}
+
+#[test]
+fn a_store_that_is_gone_disturbs_nobody() {
+    let mut nodes = Nodes::start("cluster-store");
+    let mut writer = Writer::new(&nodes);
+    writer.write_for(Duration::from_millis(300));
+    let record = nodes.record();
+    nodes.etcd.kill();
+    let mut longest = Duration::ZERO;
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(4) {
+        longest = longest.max(writer.write_again());
+    }
+    eprintln!("longest pause {longest:?}");
+    assert!(longest < Duration::from_secs(1), "{longest:?}\n{}", nodes.logs());
+    // A node that starts meanwhile waits for its primary, and finds it when the store is back.
+    let follower = (nodes.leader() + 1) % 3;
+    nodes.running[follower].take().expect("it runs").kill();
+    nodes.run(follower);
+    writer.write_again();
+    nodes.etcd.resume();
+    nodes.compare(&writer.acknowledged);
+    assert_eq!(nodes.record(), record);
+}
+
+#[test]
+fn a_node_lets_another_lead_and_refuses_to_be_promoted() {
+    let nodes = Nodes::start("cluster-switchover");
+    let mut writer = Writer::new(&nodes);
+    let refused = psql_strict(nodes.node((nodes.leader() + 1) % 3), "select pg_promote()").bad();
+    assert!(refused.contains("is a node of a cluster"), "{refused}");
+    for _ in 0..2 {
+        writer.write_for(Duration::from_millis(300));
+        let leader = nodes.leader();
+        let next = (leader + 1) % 3;
+        let said = mote(&[
+            "switchover",
+            "--cluster",
+            &format!("{}/shop", nodes.etcd.url()),
+            "--to",
+            NAMES[next],
+        ]);
+        eprintln!("{}", said.good());
+        writer.client = None;
+        let pause = writer.write_again();
+        eprintln!("{pause:?} from the last acknowledged row to the next");
+        assert!(pause < FAIL_OVER, "{pause:?}");
+        assert_eq!(nodes.leader(), next);
+        nodes.compare(&writer.acknowledged);
+        nodes.settle();
+    }
+}
+
+#[test]
+fn a_directory_of_a_cluster_is_nobody_elses() {
+    let mut nodes = Nodes::start("cluster-directory");
+    let follower = (nodes.leader() + 1) % 3;
+    let (data, _) = nodes.running[follower].take().expect("it runs").stop();
+    let shown = data.display().to_string();
+    let said = TestServer::open(&data, &[]).err().expect("it is refused");
+    assert!(said.contains("belongs to a cluster"), "{said}");
+    let said = mote(&["promote", "--data", &shown]).bad();
+    assert!(said.contains("belongs to a cluster"), "{said}");
+    // Another database's directory has no place in the cluster.
+    let other = TestServer::start_with("cluster-other", &[]);
+    let (data, directory) = other.stop();
+    let options = nodes.options(follower);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let said = TestServer::open(&data, &options).err().expect("it is refused");
+    assert!(said.contains("another database than the cluster's"), "{said}");
+    drop(directory);
+}
