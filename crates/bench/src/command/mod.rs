@@ -4,7 +4,7 @@
 //! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
 //! they are named and started), `pair` (a primary and its standby) with `replication` and `failover`, `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
-//! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! (coldstart, replay), `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `tpch` and `sysbench`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 pub(crate) mod tpcc;
@@ -24,6 +24,9 @@ mod shards;
 mod history;
 mod hotrow;
 mod neighbours;
+mod contenders;
+mod tpch;
+mod sysbench;
 mod restart;
 mod checkpoint;
 mod group_commit;
@@ -78,6 +81,8 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
         Experiment::Replication(args) => replication::run(&args, embedded),
         Experiment::FailOver(args) => failover::run(&args, embedded),
+        Experiment::TpcH(args) => tpch::run(&args, embedded),
+        Experiment::Sysbench(args) => sysbench::run(&args, embedded),
         Experiment::Versus(args) => versus::run(&args, embedded),
         Experiment::Seeds(args) => seeds::run(&args, embedded),
         Experiment::Runs(args) => runs::list(&args),

@@ -2,10 +2,11 @@
 //!
 //! Read in this order: `tpcc` (the main experiment); `contract` (what a workload is), `loader`, `condition` and `crew` (its
 //! data, its proofs, its clients), `catalogue` and the workloads of the contract, a folder each: `tpcb`, `ycsb`, `tatp`,
-//! `smallbank`; then what is smaller than a workload: `point` (one-row select), `ingest` (multi-row inserts),
+//! `smallbank`, `sysbench`; then what is smaller than a workload: `point` (one-row select), `ingest` (multi-row inserts),
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
 //! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs),
-//! `neighbours` (what one session's heavy statement costs the others).
+//! `neighbours` (what one session's heavy statement costs the others), `answers` (questions that several systems are asked) and
+//! `tpch` (22 of them, on their own tables).
 
 pub mod statements;
 pub mod condition;
@@ -18,6 +19,7 @@ pub mod tpcb;
 pub mod ycsb;
 pub mod tatp;
 pub mod smallbank;
+pub mod sysbench;
 pub mod catalogue;
 pub mod closed_loop;
 pub mod point;
@@ -28,3 +30,5 @@ pub mod history;
 pub mod hot_row;
 pub mod lock_latency;
 pub mod neighbours;
+pub mod answers;
+pub mod tpch;

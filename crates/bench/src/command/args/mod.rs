@@ -3,14 +3,16 @@
 //!
 //! Here are the commands and what they share; `load` has the open loop and the record, `workloads` the workloads of the
 //! contract, `questions` the experiments that ask one thing, `systems` the commands about several runs or systems, `pairs` those
-//! about a primary and its standby.
+//! about a primary and its standby, `contenders` those that ask several servers in turn.
 
+mod contenders;
 mod load;
 mod pairs;
 mod questions;
 mod systems;
 mod workloads;
 
+pub use contenders::{ContendersArgs, SysbenchArgs, TpcHArgs};
 pub use load::{FaultArgs, OpenLoopArgs, RecordArgs};
 pub use pairs::{FailOverArgs, PairArgs, ReplicationArgs};
 pub use questions::{
@@ -69,6 +71,9 @@ pub enum Experiment {
     Replication(ReplicationArgs),
     #[command(name = "failover")]
     FailOver(FailOverArgs),
+    #[command(name = "tpch")]
+    TpcH(TpcHArgs),
+    Sysbench(SysbenchArgs),
     Versus(VersusArgs),
     Seeds(SeedsArgs),
     Runs(RunsArgs),

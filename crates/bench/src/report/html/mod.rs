@@ -1,9 +1,10 @@
 //! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints, of heavy
-//! neighbours, of a primary and its standby (`pairs`), of the published experiments (`seeds`). Here is what several of them show.
+//! neighbours, of a primary and its standby (`pairs`), of queries that were asked (`asked`), of the published experiments (`seeds`). Here is what several of them show.
 //!
 //! The order is the same everywhere: verdict and figures, pictures, tables, proofs, then what is needed to judge and to
 //! repeat it: settings, machine, command.
 
+mod asked;
 mod checkpoint;
 mod ladder;
 mod neighbours;
@@ -14,6 +15,7 @@ mod versus;
 
 use serde_json::Value;
 
+pub use self::asked::{AskedBar, asked};
 pub use self::checkpoint::{CheckpointPicture, checkpoint};
 pub use self::ladder::{LadderStep, ShardsStep, ladder, shards};
 pub use self::neighbours::{NeighbourBar, NeighbourLimits, neighbours};
