@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mote_bench::driver::Target;
-use mote_bench::driver::url::Host;
+use mote_driver::Target;
+use mote_driver::url::Host;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::roster::Entry;
 use mote_server::etcd::Etcd;
