@@ -239,7 +239,7 @@ mod tests {
             ("select 'a'\n  'b\\\\'", "select E'a'\n  'b\\\\'"),
             ("select 'a' -- it's\n, 'b'", "select E'a' -- it's\n, E'b'"),
             ("select N'a\\n', x'1f'", "select Nchar E'a\\n', x'1f'"),
-            ("select 'open", "select 'open"),
+            ("select 'open", "select E'open"),
         ] {
             assert_eq!(written(text, OFF).unwrap().text, expected);
         }
