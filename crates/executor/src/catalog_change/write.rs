@@ -7,6 +7,7 @@ use mote_engine::{
 };
 use mote_sql::catalog::CatalogView;
 use mote_types::ColumnType;
+use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
 use super::object_locks::lock_type;
@@ -82,13 +83,16 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
     let before = known(object.oid(), context).map_or(Vec::new(), |known| types_of(&known));
     for ty in types {
         lock_type(ty, AdvisoryMode::Shared, context)?;
-        let current = context.session.catalog.current();
-        let is_row = is_composite(ty) && context.session.catalog.relation(number_of(ty)).is_some();
-        match current.user_type(ty) {
+        // Looked at behind the lock: whoever held it exclusively may have dropped the type.
+        let catalog = &context.session.catalog;
+        let is_row = is_composite(ty) && catalog.relation(number_of(ty)).is_some();
+        // Types of extensions have no entry of their own, and everybody may use them.
+        let is_extended = is_extension_type(ty) && CatalogView::user_type(catalog, ty).is_some();
+        match catalog.current().user_type(ty) {
             Some(entry) if !before.contains(&ty) => {
-                privileges::require_type(&context.session.catalog, &entry.stored)?;
+                privileges::require_type(catalog, &entry.stored)?;
             }
-            None if !is_row => {
+            None if !is_row && !is_extended => {
                 let message = format!("type with OID {ty} does not exist");
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
             }

@@ -49,6 +49,15 @@ impl Written<'_> {
         };
         let before = self.inserted.iter().filter(|(at, _)| at + 1 < position);
         let shift: u32 = before.map(|(_, length)| length).sum();
+        // A token that is quoted from the text that was read shows the E which was put in front of it.
+        let quoted = self.inserted.iter().any(|(at, _)| at + 1 == position);
+        let error = match error.message().split_once(" at or near \"E'") {
+            Some((what, rest)) if quoted => {
+                let message = format!("{what} at or near \"'{rest}");
+                SqlError::new(error.state(), message).at(position)
+            }
+            _ => error,
+        };
         error.moved_to(position - shift)
     }
 }

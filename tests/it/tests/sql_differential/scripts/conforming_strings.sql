@@ -4,7 +4,6 @@ select 'a\b', length('\\'), E'a\tb', 'it''s';
 set standard_conforming_strings = off;
 show standard_conforming_strings;
 select 'a\tb', length('\\'), E'a\tb', 'it\'s', 'it''s', $$a\b$$, "?column?" from (select 1) x("?column?");
--- differs: the message names the string as the grammar reads it
 select 'plain', 'a' 'b';
 select 'a'
   'b\\c';
