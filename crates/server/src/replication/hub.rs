@@ -148,6 +148,9 @@ impl HubThread {
             waker: mio::Waker::new(poll.registry(), WAKE)?,
             clock: engine.env().clock.clone(),
         });
+        // Sessions may ask before the first step.
+        let released = engine.checkpoint_report().log_start;
+        *hub.facts.lock() = facts(&hub.primary.lock(), released);
         database.cluster().set_followers(hub.clone());
         if let Some((_, patience_ns)) = &hub.lease {
             hub.primary.lock().limit_flush(*patience_ns);
