@@ -50,6 +50,8 @@ need postgresql-15 -- postgres15_server
 need etcd-server -- etcd --version
 need default-jdk-headless -- command -v javac
 need maven -- command -v mvn
+# Counts the instructions of a transaction.
+need valgrind -- callgrind_control --version
 # Certificates for the tests of TLS, and a client that can be told which protocol to offer.
 need openssl -- openssl version
 # A full disk is tested on a small tmpfs. Without root that is impossible: say so, or the test fails.

@@ -174,6 +174,11 @@ impl TestServer {
         self
     }
 
+    /// A server that a command of the test's own starts: one that ends in the binary's name.
+    pub fn open_command(command: Command, data: &Path, options: &[&str]) -> Result<TestServer, String> {
+        TestServer::spawn(command, data, options)
+    }
+
     fn spawn(mut command: Command, data: &Path, options: &[&str]) -> Result<TestServer, String> {
         let listen: &[&str] = if options.contains(&"--listen") {
             &[]
