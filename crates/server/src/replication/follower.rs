@@ -492,8 +492,17 @@ impl Receiving {
             cut_log(&*disk, log.system_id(), log.segment_bytes(), start.cut).map_err(failed)?;
         }
         let from = engine.checkpoint_report().log_start;
-        let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())?;
-        taken.log.intake = open_intake(engine, &scan, start.marks.clone()).map_err(failed)?;
+        let open = || {
+            let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from);
+            let scan = scan.map_err(|e| e.to_string())?;
+            open_intake(engine, &scan, start.marks.clone()).map_err(failed)
+        };
+        taken.log.intake = open()?;
+        if taken.log.received() > start.cut {
+            // A write that failed had brought whole frames to the disk which never counted as received.
+            cut_log(&*disk, log.system_id(), log.segment_bytes(), start.cut).map_err(failed)?;
+            taken.log.intake = open()?;
+        }
         taken.cutting = false;
         if let Some(replay) = &mut *replay {
             replay.files_changed();

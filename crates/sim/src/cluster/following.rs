@@ -177,6 +177,11 @@ impl Following {
         }
         let stable = self.log.stable;
         (self.log, self.history) = open_log(life, around, start.marks.clone())?;
+        if self.log.intake.received() > start.cut {
+            // A write that failed had brought whole frames to the disk which never counted as received.
+            cut_log(&*life.env.disk, SYSTEM_ID, SEGMENT_BYTES, start.cut)?;
+            (self.log, self.history) = open_log(life, around, start.marks.clone())?;
+        }
         self.log.stable = stable.max(self.log.stable);
         if self.log.intake.received() != start.cut {
             return Err(Trouble::Wrong(format!(
