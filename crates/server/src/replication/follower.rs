@@ -483,26 +483,22 @@ impl Receiving {
         // Nobody reads files while they change. What is applied lies below the cut.
         let mut replay = self.shared.replay.lock();
         taken.cutting = true;
-        if start.cut < taken.log.received() {
+        let scan = || {
+            let from = engine.checkpoint_report().log_start;
+            scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())
+        };
+        // What stands on the disk decides, not what counts as received: a write that failed may have left whole frames.
+        let mut found = scan()?;
+        if start.cut < found.end {
             eprintln!(
                 "mote: the log is cut at {}: the primary lost what lay behind, or another one took over there",
                 start.cut
             );
             self.shared.flushed.store(start.cut.0, Ordering::Release);
             cut_log(&*disk, log.system_id(), log.segment_bytes(), start.cut).map_err(failed)?;
+            found = scan()?;
         }
-        let from = engine.checkpoint_report().log_start;
-        let open = || {
-            let scan = scan_log(&*disk, log.system_id(), log.segment_bytes(), from);
-            let scan = scan.map_err(|e| e.to_string())?;
-            open_intake(engine, &scan, start.marks.clone()).map_err(failed)
-        };
-        taken.log.intake = open()?;
-        if taken.log.received() > start.cut {
-            // A write that failed had brought whole frames to the disk which never counted as received.
-            cut_log(&*disk, log.system_id(), log.segment_bytes(), start.cut).map_err(failed)?;
-            taken.log.intake = open()?;
-        }
+        taken.log.intake = open_intake(engine, &found, start.marks.clone()).map_err(failed)?;
         taken.cutting = false;
         if let Some(replay) = &mut *replay {
             replay.files_changed();

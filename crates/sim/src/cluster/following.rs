@@ -171,17 +171,13 @@ impl Following {
 
     /// Cuts the log where the primary says, and takes it from there.
     fn begin(&mut self, life: &Life, around: &mut Around, start: &Start) -> Result<(), Trouble> {
-        if start.cut < self.log.intake.received() {
+        // What stands on the disk decides, as in the server: a write that failed may have left whole frames.
+        if start.cut < scan(life)?.end {
             cut_log(&*life.env.disk, SYSTEM_ID, SEGMENT_BYTES, start.cut)?;
             around.report.cuts += 1;
         }
         let stable = self.log.stable;
         (self.log, self.history) = open_log(life, around, start.marks.clone())?;
-        if self.log.intake.received() > start.cut {
-            // A write that failed had brought whole frames to the disk which never counted as received.
-            cut_log(&*life.env.disk, SYSTEM_ID, SEGMENT_BYTES, start.cut)?;
-            (self.log, self.history) = open_log(life, around, start.marks.clone())?;
-        }
         self.log.stable = stable.max(self.log.stable);
         if self.log.intake.received() != start.cut {
             return Err(Trouble::Wrong(format!(
