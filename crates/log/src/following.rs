@@ -38,6 +38,7 @@ impl Log {
     }
 
     /// Is it another node's?
+    #[inline]
     pub fn is_following(&self) -> bool {
         self.inner.is_following()
     }

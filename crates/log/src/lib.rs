@@ -374,6 +374,7 @@ impl Inner {
         self.term.load(Relaxed)
     }
 
+    #[inline]
     fn is_following(&self) -> bool {
         // Acquire pairs with the Release in `Log::lead`: the term, and where the log goes on, are known.
         self.following.load(Acquire)

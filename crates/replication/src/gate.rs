@@ -34,12 +34,15 @@ impl Levels {
 
 pub struct Gate<T> {
     waiting: [VecDeque<(Lsn, T)>; 5],
+    /// A bit for each level whose queue is not empty.
+    awaited: u8,
 }
 
 impl<T> Default for Gate<T> {
     fn default() -> Gate<T> {
         Gate {
             waiting: Default::default(),
+            awaited: 0,
         }
     }
 }
@@ -48,48 +51,56 @@ impl<T> Gate<T> {
     /// `reply` leaves when `level` has reached `until`.
     pub fn hold(&mut self, level: Level, until: Lsn, reply: T) {
         self.waiting[level as usize].push_back((until, reply));
+        self.awaited |= 1 << level as u8;
     }
 
     /// Takes out what may leave.
-    pub fn release(&mut self, levels: &Levels, mut leave: impl FnMut(Level, Lsn, T)) {
-        for (level, queue) in LEVELS.into_iter().zip(&mut self.waiting) {
-            let reached = levels.of(level);
-            while let Some((until, reply)) = queue.pop_front_if(|(until, _)| *until <= reached) {
-                leave(level, until, reply);
-            }
-        }
+    pub fn release(&mut self, levels: &Levels, leave: impl FnMut(Level, Lsn, T)) {
+        self.release_reached(|level| levels.of(level), leave);
     }
 
     /// The primary is none any more: nobody may be told that these commits count, nor that they do not.
     pub fn abandon(&mut self) -> usize {
+        self.awaited = 0;
         self.waiting.iter_mut().map(|queue| queue.drain(..).count()).sum()
     }
 
     /// As [`release`](Self::release), with each level looked at only where something waits for it.
-    pub fn release_reached(&mut self, reached: impl Fn(Level) -> Lsn, mut leave: impl FnMut(T)) {
+    #[inline]
+    pub fn release_reached(&mut self, reached: impl Fn(Level) -> Lsn, leave: impl FnMut(Level, Lsn, T)) {
+        if self.awaited != 0 {
+            self.release_some(reached, leave);
+        }
+    }
+
+    fn release_some(&mut self, reached: impl Fn(Level) -> Lsn, mut leave: impl FnMut(Level, Lsn, T)) {
         for (level, queue) in LEVELS.into_iter().zip(&mut self.waiting) {
             if queue.is_empty() {
                 continue;
             }
             let reached = reached(level);
-            while let Some((_, reply)) = queue.pop_front_if(|(until, _)| *until <= reached) {
-                leave(reply);
+            while let Some((until, reply)) = queue.pop_front_if(|(until, _)| *until <= reached) {
+                leave(level, until, reply);
+            }
+            if queue.is_empty() {
+                self.awaited &= !(1 << level as u8);
             }
         }
     }
 
     /// Whether something may leave.
+    #[inline]
     pub fn is_due(&self, reached: impl Fn(Level) -> Lsn) -> bool {
-        let mut queues = LEVELS.into_iter().zip(&self.waiting);
-        queues.any(|(level, queue)| queue.front().is_some_and(|(until, _)| *until <= reached(level)))
+        let may_leave = |(level, queue): (Level, &VecDeque<(Lsn, T)>)| {
+            queue.front().is_some_and(|(until, _)| *until <= reached(level))
+        };
+        self.awaited != 0 && LEVELS.into_iter().zip(&self.waiting).any(may_leave)
     }
 
     /// A bit for each level that something waits for.
+    #[inline]
     pub fn awaited(&self) -> u8 {
-        let queues = self.waiting.iter().enumerate();
-        queues.fold(0, |mask, (level, queue)| {
-            mask | u8::from(!queue.is_empty()) << level
-        })
+        self.awaited
     }
 
     pub fn held(&self) -> usize {

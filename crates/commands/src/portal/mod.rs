@@ -17,6 +17,7 @@ use mote_engine::MemoryCharge;
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
 use mote_types::Datum;
+use smallvec::SmallVec;
 
 pub use collect::{Collect, collect};
 pub use cursor::Cursor;
@@ -32,6 +33,9 @@ pub enum PortalState {
     Done,
 }
 
+/// A client's wish per column: 0 text, 1 binary. None: all text; one: for all columns.
+pub type ResultFormats = SmallVec<[i16; 8]>;
+
 /// A plan with its parameters, and how far it has run. It holds its plan and statement by itself: closing the
 /// statement does not end it.
 pub struct Portal {
@@ -42,7 +46,7 @@ pub struct Portal {
     /// Until the start, which moves them into the execution.
     pub parameters: Vec<Datum>,
     /// The client's wish per column: the host's business, kept here because it belongs to the portal.
-    pub result_formats: Vec<i16>,
+    pub result_formats: ResultFormats,
     pub state: PortalState,
     /// The query's operators and its snapshot, from its start to its end. None for commands.
     pub execution: Option<Box<Execution>>,
@@ -69,12 +73,12 @@ impl Portal {
         plan: Arc<CachedPlan>,
         parameters: Vec<Datum>,
         savepoint_depth: u32,
-    ) -> Portal {
-        Portal {
+    ) -> Box<Portal> {
+        Box::new(Portal {
             prepared,
             plan,
             parameters,
-            result_formats: Vec::new(),
+            result_formats: ResultFormats::new(),
             state: PortalState::Ready,
             execution: None,
             savepoint_depth,
@@ -84,7 +88,7 @@ impl Portal {
             spent_ns: 0,
             charge: None,
             statement_charge: None,
-        }
+        })
     }
     /// Whether it stands before or between rows with the table or index open; a held one has all its rows.
     pub fn has_open(&self, object: Oid) -> bool {

@@ -1,5 +1,6 @@
 //! The session's portals by name.
 //!
+//! Portals are boxed: one is taken out and put back by each run, and moved through several functions on its way.
 //! The unnamed portal, through which drivers run nearly every statement, has a place of its own: no look-up, no key to
 //! allocate. Buffers of ended portals are kept for the next Bind.
 
@@ -21,8 +22,8 @@ fn is_held(portal: &Portal) -> bool {
 
 #[derive(Default)]
 pub struct Portals {
-    unnamed: Option<Portal>,
-    named: HashMap<String, Portal>,
+    unnamed: Option<Box<Portal>>,
+    named: HashMap<String, Box<Portal>>,
     spare_parameters: Vec<Vec<Datum>>,
     /// Cursors so far that nobody named.
     nameless: u64,
@@ -43,9 +44,9 @@ impl Portals {
     #[inline]
     pub fn get(&self, name: &str) -> Option<&Portal> {
         if name.is_empty() {
-            return self.unnamed.as_ref();
+            return self.unnamed.as_deref();
         }
-        self.named.get(name)
+        self.named.get(name).map(|portal| &**portal)
     }
 
     /// The transaction block failed: its portals are gone, and their names remembered.
@@ -88,7 +89,7 @@ impl Portals {
 
     /// Takes a portal out, for good or while it runs.
     #[inline]
-    pub fn take(&mut self, name: &str) -> Option<Portal> {
+    pub fn take(&mut self, name: &str) -> Option<Box<Portal>> {
         if name.is_empty() {
             return self.unnamed.take();
         }
@@ -97,7 +98,7 @@ impl Portals {
 
     /// Puts a portal in; answers with the one that had the name.
     #[inline]
-    pub fn put(&mut self, name: &str, portal: Portal) -> Option<Portal> {
+    pub fn put(&mut self, name: &str, portal: Box<Portal>) -> Option<Box<Portal>> {
         if name.is_empty() {
             return self.unnamed.replace(portal);
         }
@@ -105,15 +106,15 @@ impl Portals {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Portal)> {
-        let unnamed = self.unnamed.iter().map(|portal| ("", portal));
-        unnamed.chain(self.named.iter().map(|(name, portal)| (name.as_str(), portal)))
+        let unnamed = self.unnamed.iter().map(|portal| ("", &**portal));
+        unnamed.chain(self.named.iter().map(|(name, portal)| (name.as_str(), &**portal)))
     }
 
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
         if name.is_empty() {
-            return self.unnamed.as_mut();
+            return self.unnamed.as_deref_mut();
         }
-        self.named.get_mut(name)
+        self.named.get_mut(name).map(|portal| &mut **portal)
     }
 
     /// Names of cursors WITH HOLD whose transaction is about to commit, or of those that loops read from.
@@ -148,7 +149,7 @@ impl Portals {
     }
 
     /// Takes out some portal that does not outlive its transaction; None when there is none.
-    pub fn pop(&mut self) -> Option<Portal> {
+    pub fn pop(&mut self) -> Option<Box<Portal>> {
         if let Some(portal) = self.unnamed.take() {
             return Some(portal);
         }

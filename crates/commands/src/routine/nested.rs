@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 
 use super::{command_of, explain, keep_row};
 use crate::portal::cursor::loop_writes;
-use crate::portal::{Cursor, Portal, modifies, query_tag};
+use crate::portal::{Cursor, Portal, ResultFormats, modifies, query_tag};
 use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::read_only_error;
@@ -215,7 +215,7 @@ pub fn open_portal(
     volatile: bool,
     scroll: Option<bool>,
     context: &mut StatementContext<'_>,
-) -> SqlResult<Portal> {
+) -> SqlResult<Box<Portal>> {
     let plan = statement.locked(context)?;
     let prepared = statement.prepared(context)?;
     // EXPLAIN and SHOW have rows, but no execution that a cursor could move.
@@ -231,7 +231,7 @@ pub fn open_portal(
         context.session.savepoint_depth,
     );
     // Values as they are: text is the client's wish.
-    portal.result_formats = vec![1];
+    portal.result_formats = ResultFormats::from_slice(&[1]);
     portal.execution = running.execution;
     portal.cursor = Some(Box::new(cursor));
     portal.made_us = context.session.statement_start_us;

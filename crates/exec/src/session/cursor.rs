@@ -10,7 +10,7 @@ use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use super::Session;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
-use mote_commands::portal::{Cursor, Portal, PortalState, cursor, modifies};
+use mote_commands::portal::{Cursor, Portal, PortalState, ResultFormats, cursor, modifies};
 use mote_commands::routine::fetch_from;
 use mote_executor::context::UtilityParameters;
 use mote_executor::memory;
@@ -83,7 +83,11 @@ impl Session {
         let made = Cursor::new(declare.scroll, declare.hold, declare.binary, query);
         portal.cursor = Some(Box::new(made));
         // BINARY decides for all columns.
-        portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
+        portal.result_formats = if declare.binary {
+            ResultFormats::from_slice(&[1])
+        } else {
+            ResultFormats::new()
+        };
         // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
         self.start_query(&mut portal, host)?;
         self.holdings.portals.put(&declare.name, portal);

@@ -46,7 +46,7 @@ use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
 // For hosts, which look at portals when they describe and bind them.
-pub use mote_commands::portal::{Portal, PortalState};
+pub use mote_commands::portal::{Portal, PortalState, ResultFormats};
 use mote_commands::routine::{Above, Holdings};
 use mote_commands::{command, routine};
 use mote_executor::context::in_use::InUse;
@@ -389,7 +389,7 @@ impl Session {
         name: &str,
         target: BindTarget,
         parameters: Vec<Datum>,
-        result_formats: Vec<i16>,
+        result_formats: ResultFormats,
     ) -> SqlResult<()> {
         // The unnamed portal is replaced, a named one must be closed first (or go with its transaction).
         if !name.is_empty() && self.holdings.portals.contains(name) {
@@ -431,8 +431,8 @@ impl Session {
         made.charge = charge;
         made.statement_charge = target.charge;
         // Only the unnamed one gives way.
-        if let Some(old) = self.holdings.portals.put(name, made) {
-            self.retire(old);
+        if let Some(mut old) = self.holdings.portals.put(name, made) {
+            self.retire(&mut old);
         }
         Ok(())
     }
@@ -464,10 +464,9 @@ impl Session {
     }
 
     /// Describe of a portal: the columns if it yields rows, and the formats it was bound with.
-    pub fn describe_portal(&mut self, name: &str) -> SqlResult<(Option<Arc<[OutputColumn]>>, Vec<i16>)> {
+    pub fn describe_portal(&mut self, name: &str) -> SqlResult<(Option<Arc<[OutputColumn]>>, ResultFormats)> {
         let portal = self.portal(name)?;
-        let (plan, formats) = (portal.plan.clone(), portal.result_formats.clone());
-        Ok((self.output_of(&plan.plan)?, formats))
+        Ok((self.output_of(&portal.plan.plan)?, portal.result_formats.clone()))
     }
 
     /// A portal by its name; 34000 where there is none, 25P02 where the failed block has taken it.
@@ -500,15 +499,17 @@ impl Session {
 
     /// Close of a portal, which need not be there either.
     pub fn close_portal(&mut self, name: &str) {
-        if let Some(portal) = self.holdings.portals.take(name) {
-            self.retire(portal);
+        if let Some(mut portal) = self.holdings.portals.take(name) {
+            self.retire(&mut portal);
         }
     }
 
     /// Keeps the operator state of a finished portal for the next run of the same statement, and its buffers.
-    fn retire(&mut self, portal: Portal) {
-        self.holdings.portals.recycle(portal.parameters);
-        if let Some(execution) = portal.execution {
+    fn retire(&mut self, portal: &mut Portal) {
+        self.holdings
+            .portals
+            .recycle(std::mem::take(&mut portal.parameters));
+        if let Some(execution) = portal.execution.take() {
             self.holdings.keep(execution);
         }
     }

@@ -51,7 +51,7 @@ impl Session {
                 // Its name is remembered for the rest of a failed block, which answers 25P02 for it, not 34000.
                 self.holdings.portals.lose(name);
             }
-            self.retire(portal);
+            self.retire(&mut portal);
         }
         result
     }
@@ -442,7 +442,7 @@ impl Session {
             self.end_counting(&run, &portal, tag, host);
         }
         // Before the commit: operators that are kept hold no snapshot of it.
-        self.retire(portal);
+        self.retire(&mut portal);
         // CommandComplete is sent behind the commit: a client that reads it may rely on it.
         if last {
             self.sync(host)?;

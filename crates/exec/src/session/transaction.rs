@@ -688,8 +688,8 @@ impl Session {
     /// Portals do not outlive their transaction, nor do open large objects.
     pub(super) fn close_portals_at_end(&mut self) {
         self.state.large_objects.clear();
-        while let Some(portal) = self.holdings.portals.pop() {
-            self.retire(portal);
+        while let Some(mut portal) = self.holdings.portals.pop() {
+            self.retire(&mut portal);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The threads that run event loops and long statements, and the monitor that replaces one that is held up.
 //!
-//! Every thread has a [`Post`]. The monitor looks at all of them every two milliseconds (less often while nothing
+//! Every thread has a [`Post`]. The monitor looks at all of them every four milliseconds (less often while nothing
 //! happens). A thread that has been in the same run since the last look, and did not merely wait for a core, is held up
 //! by something that cannot be interrupted: a function call, the planner, a page that must come from disk. If it owned
 //! an event loop, another thread takes the loop over, with all other connections; the thread keeps the one it runs and
@@ -24,13 +24,13 @@ use crate::net::inbox::Message;
 use crate::suspension::{Reason, Suspend};
 
 /// Time between two looks of the monitor while statements run: how long a session may keep an event loop.
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_millis(4);
 /// The same while nothing happens.
 const LOOK_IDLE: Duration = Duration::from_millis(32);
 /// A thread that has used less processor time in a run than this was not held up by what it computes.
 const HELD_UP: Duration = Duration::from_millis(1);
 /// A thread seen so often held up in the same run steps back behind the others (about 20 ms).
-const LOOKS_TO_LOWER: u32 = 10;
+const LOOKS_TO_LOWER: u32 = 5;
 
 pub struct Crew {
     loops: Mutex<Loops>,

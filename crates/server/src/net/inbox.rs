@@ -32,6 +32,8 @@ pub enum Message {
 
 pub struct Inbox {
     messages: Mutex<Vec<Message>>,
+    /// Something lies in `messages`. Written under its lock; the worker looks here first, since most turns find nothing.
+    filled: AtomicBool,
     closed: AtomicBool,
     sleeping: AtomicBool,
     /// A bit for each level at which replies are held back on this worker: it wants to hear when the log gets there.
@@ -45,6 +47,7 @@ impl Inbox {
     pub fn new(poll: mio::Waker) -> Inbox {
         Inbox {
             messages: Mutex::new(Vec::new()),
+            filled: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
             gated: AtomicU8::new(0),
@@ -61,6 +64,8 @@ impl Inbox {
             return drop(message);
         }
         messages.push(message);
+        // SeqCst: ahead of the look at `sleeping` in `rouse`, see there.
+        self.filled.store(true, Ordering::SeqCst);
         drop(messages);
         self.rouse();
     }
@@ -86,13 +91,21 @@ impl Inbox {
 
     /// Moves the messages to `into`.
     pub fn take(&self, into: &mut Vec<Message>) {
-        into.append(&mut self.messages.lock());
+        let mut messages = self.messages.lock();
+        into.append(&mut messages);
+        // Relaxed: under the lock, like the store in `send`.
+        self.filled.store(false, Ordering::Relaxed);
+    }
+
+    /// Asked by the worker alone. Relaxed: what is missed was left after `awake`, or by somebody who wakes the worker.
+    pub fn has_messages(&self) -> bool {
+        self.filled.load(Ordering::Relaxed)
     }
 
     /// Announces sleep; false if there is something to do after all.
     pub fn prepare_sleep(&self) -> bool {
         self.sleeping.store(true, Ordering::SeqCst);
-        if self.messages.lock().is_empty() {
+        if !self.filled.load(Ordering::SeqCst) {
             return true;
         }
         self.sleeping.store(false, Ordering::SeqCst);

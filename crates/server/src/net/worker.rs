@@ -175,12 +175,14 @@ impl Worker {
             Err(error) => panic!("epoll failed: {error}"),
         }
         self.inbox.awake();
-        let mut messages = std::mem::take(&mut self.messages);
-        self.inbox.take(&mut messages);
-        for message in messages.drain(..) {
-            self.read(message);
+        if self.inbox.has_messages() {
+            let mut messages = std::mem::take(&mut self.messages);
+            self.inbox.take(&mut messages);
+            for message in messages.drain(..) {
+                self.read(message);
+            }
+            self.messages = messages;
         }
-        self.messages = messages;
         for event in &self.events {
             let slot = event.token().0;
             if event.token() != WAKE
@@ -224,14 +226,15 @@ impl Worker {
             self.inbox.awake();
             return Some(Duration::ZERO);
         }
-        let now = self.shared.now_ns();
-        let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
-        let hangs_up = match self.hung_up {
-            true => None,
-            false => self.shared.lease.hangs_up_ns(),
-        };
-        let next = [timer, self.stop_at_ns, hangs_up].into_iter().flatten().min();
-        next.map(|at| Duration::from_nanos(at.saturating_sub(now)))
+        let mut next_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+        next_ns = next_ns.min(self.stop_at_ns.unwrap_or(u64::MAX));
+        if !self.hung_up {
+            next_ns = next_ns.min(self.shared.lease.hangs_up_ns().unwrap_or(u64::MAX));
+        }
+        match next_ns {
+            u64::MAX => None,
+            at => Some(Duration::from_nanos(at.saturating_sub(self.shared.now_ns()))),
+        }
     }
 
     fn read(&mut self, message: Message) {
@@ -411,9 +414,13 @@ impl Worker {
 
     /// Lets the replies go whose horizon has come.
     fn release_replies(&mut self) {
-        let (shared, mut released) = (self.shared.clone(), std::mem::take(&mut self.released));
+        let (shared, released) = (&*self.shared, &mut self.released);
         self.gated
-            .release_reached(|level| shared.reached(level), |place| released.push(place));
+            .release_reached(|level| shared.reached(level), |_, _, place| released.push(place));
+        if self.released.is_empty() {
+            return;
+        }
+        let mut released = std::mem::take(&mut self.released);
         for place in released.drain(..) {
             let Some(slot) = self.slots.get_mut(place.slot) else {
                 continue;

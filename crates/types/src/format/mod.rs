@@ -24,7 +24,16 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
 /// Checks bytes from a client or a file as UTF-8 without NUL.
+#[inline]
 pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
+    match bytes {
+        // Most names in messages: the unnamed portal's.
+        [] => Ok(""),
+        _ => checked_utf8(bytes),
+    }
+}
+
+fn checked_utf8(bytes: &[u8]) -> SqlResult<&str> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Err(invalid_utf8(&bytes[error.valid_up_to()..])),
