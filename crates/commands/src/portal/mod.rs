@@ -17,7 +17,6 @@ use mote_engine::MemoryCharge;
 use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::query::Execution;
 use mote_types::Datum;
-use smallvec::SmallVec;
 
 pub use collect::{Collect, collect};
 pub use cursor::Cursor;
@@ -33,8 +32,41 @@ pub enum PortalState {
     Done,
 }
 
-/// A client's wish per column: 0 text, 1 binary. None: all text; one: for all columns.
-pub type ResultFormats = SmallVec<[i16; 8]>;
+/// A client's wish per column: 0 text, 1 binary.
+#[derive(Clone, Debug)]
+pub enum ResultFormats {
+    All(i16),
+    Each(Box<[i16]>),
+}
+
+impl ResultFormats {
+    pub const TEXT: ResultFormats = ResultFormats::All(0);
+    pub const BINARY: ResultFormats = ResultFormats::All(1);
+
+    /// One for all columns, or one for each.
+    #[inline]
+    pub fn as_slice(&self) -> &[i16] {
+        match self {
+            ResultFormats::All(format) => std::slice::from_ref(format),
+            ResultFormats::Each(formats) => formats,
+        }
+    }
+}
+
+/// As Bind lists them: none means text, a single one is for all columns.
+impl FromIterator<i16> for ResultFormats {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = i16>>(formats: I) -> ResultFormats {
+        let mut formats = formats.into_iter();
+        match (formats.next(), formats.next()) {
+            (None, _) => ResultFormats::TEXT,
+            (Some(all), None) => ResultFormats::All(all),
+            (Some(first), Some(second)) => {
+                ResultFormats::Each([first, second].into_iter().chain(formats).collect())
+            }
+        }
+    }
+}
 
 /// A plan with its parameters, and how far it has run. It holds its plan and statement by itself: closing the
 /// statement does not end it.
@@ -78,7 +110,7 @@ impl Portal {
             prepared,
             plan,
             parameters,
-            result_formats: ResultFormats::new(),
+            result_formats: ResultFormats::TEXT,
             state: PortalState::Ready,
             execution: None,
             savepoint_depth,

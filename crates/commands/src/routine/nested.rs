@@ -231,7 +231,7 @@ pub fn open_portal(
         context.session.savepoint_depth,
     );
     // Values as they are: text is the client's wish.
-    portal.result_formats = ResultFormats::from_slice(&[1]);
+    portal.result_formats = ResultFormats::BINARY;
     portal.execution = running.execution;
     portal.cursor = Some(Box::new(cursor));
     portal.made_us = context.session.statement_start_us;

@@ -84,9 +84,9 @@ impl Session {
         portal.cursor = Some(Box::new(made));
         // BINARY decides for all columns.
         portal.result_formats = if declare.binary {
-            ResultFormats::from_slice(&[1])
+            ResultFormats::BINARY
         } else {
-            ResultFormats::new()
+            ResultFormats::TEXT
         };
         // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
         self.start_query(&mut portal, host)?;

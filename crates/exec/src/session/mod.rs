@@ -404,17 +404,16 @@ impl Session {
                 format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
             ));
         }
-        // None: all text. One: for all columns. More: one per column.
-        if result_formats.len() > 1 {
+        if let ResultFormats::Each(formats) = &result_formats {
             let columns = self
                 .output_of(&target.plan.plan)?
                 .map_or(0, |columns| columns.len());
-            if result_formats.len() != columns {
+            if formats.len() != columns {
                 return Err(SqlError::new(
                     sqlstate::PROTOCOL_VIOLATION,
                     format!(
                         "bind message has {} result formats but query has {columns} columns",
-                        result_formats.len()
+                        formats.len()
                     ),
                 ));
             }

@@ -10,8 +10,8 @@ use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{ColumnType, Datum, FormatSettings, input_binary, input_text};
 
 use super::Connection;
-use crate::pgwire::backend;
 use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation, unsupported_format};
+use crate::pgwire::{backend, descriptions};
 use crate::suspension::Suspend;
 
 impl Connection {
@@ -91,7 +91,7 @@ impl Connection {
                 match columns {
                     Some(columns) => {
                         self.wire
-                            .send(|out| backend::row_description(out, &columns, &formats))?;
+                            .send(|out| descriptions::row_description(out, &columns, formats.as_slice()))?;
                     }
                     None => backend::no_data(&mut self.wire.output),
                 }
@@ -119,7 +119,7 @@ impl Connection {
         shape.formats.clear();
         shape
             .formats
-            .extend_from_slice(&session.portal(name)?.result_formats);
+            .extend_from_slice(session.portal(name)?.result_formats.as_slice());
         let end = self.with_host(yielder, false, |session, host| {
             session.execute(name, max_rows, host)
         })?;
