@@ -11,6 +11,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{CallRoutine, Calls};
+use mote_executor::node::Program;
 use mote_executor::plans::CachedPlan;
 use mote_executor::query::Execution;
 use mote_grammar::ast::{Fetch, Statement};
@@ -28,13 +29,36 @@ pub struct Above {
     pub languages: &'static [&'static dyn Language],
 }
 
+/// Operator states that wait for the next run of their statement. Boxed: they wander between here and portals for every
+/// statement, and are 600 bytes long.
+///
+/// The address of its program stands beside each: an application that runs its statements in turn finds the next one
+/// among the oldest, and the search would touch cold lines of all that lie in between.
+#[derive(Default)]
+struct SpareExecutions(Vec<(usize, Box<Execution>)>);
+
+impl SpareExecutions {
+    /// One that ran this program before.
+    fn take(&mut self, program: &Arc<Program>) -> Option<Box<Execution>> {
+        let address = Arc::as_ptr(program).addr();
+        // An execution keeps its program alive: no other one has come to lie there.
+        let at = self.0.iter().rposition(|(of, _)| *of == address)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// The oldest makes room: it belongs to a statement that 64 others have followed.
+    fn put(&mut self, execution: Box<Execution>) {
+        if self.0.len() >= SPARE_EXECUTIONS {
+            self.0.remove(0);
+        }
+        self.0.push((Arc::as_ptr(execution.program()).addr(), execution));
+    }
+}
+
 pub struct Holdings {
     above: &'static Above,
     pub portals: Portals,
-    /// Operator states that wait for the next run of their statement. Boxed: they wander between here and portals for
-    /// every statement, and are 600 bytes long.
-    #[allow(clippy::vec_box)]
-    pub spare: Vec<Box<Execution>>,
+    spare: SpareExecutions,
     /// Compiled bodies of routines, and how deep their calls are nested.
     pub routines: RoutineState,
 }
@@ -52,7 +76,7 @@ impl Holdings {
         Holdings {
             above,
             portals: Portals::default(),
-            spare: Vec::new(),
+            spare: SpareExecutions::default(),
             routines: RoutineState::default(),
         }
     }
@@ -71,20 +95,14 @@ impl Holdings {
         calls.downcast_ref().expect(OTHER_CALLS)
     }
 
-    /// Operator state for a plan: one that ran before, or a new one, for which the oldest makes room.
+    /// Operator state for a plan: one that ran before, or a new one.
     pub fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Box<Execution>> {
         let program = plan
             .program
             .as_ref()
             .ok_or_else(|| SqlError::internal("a query without a program"))?;
-        // From behind: what ran last is the likeliest to run again.
-        let known = self.spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program));
-        if let Some(at) = known {
-            return Ok(self.spare.swap_remove(at));
-        }
-        if self.spare.len() >= SPARE_EXECUTIONS {
-            // The oldest; it belongs to a statement that 64 others have followed.
-            self.spare.remove(0);
+        if let Some(spare) = self.spare.take(program) {
+            return Ok(spare);
         }
         Ok(Box::new(Execution::new(program.clone())))
     }
@@ -92,10 +110,15 @@ impl Holdings {
     /// Keeps the operators of a run that is over for the next run of the same statement.
     pub fn keep(&mut self, mut execution: Box<Execution>) {
         // A reset execution holds no snapshot and no rows, only what its operators have allocated.
-        if self.spare.len() < SPARE_EXECUTIONS && execution.is_worth_keeping() {
+        if execution.is_worth_keeping() {
             execution.reset();
-            self.spare.push(execution);
+            self.spare.put(execution);
         }
+    }
+
+    /// Lets go of the operators kept for the next runs.
+    pub fn forget_operators(&mut self) {
+        self.spare = SpareExecutions::default();
     }
 
     /// 34000 if there is no cursor or portal of this name.

@@ -30,6 +30,7 @@ mod transaction;
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{MemoryCharge, Transaction, Wake};
@@ -121,7 +122,7 @@ pub struct Session {
     /// What it knows of commits: later snapshots are not older.
     known: Lsn,
     /// By name; the unnamed one under the empty name.
-    statements: HashMap<String, NamedStatement>,
+    statements: HashMap<CompactString, NamedStatement>,
     /// About settings of the role that could not be had.
     warnings: Vec<SqlError>,
     /// Which of the server's settings it has taken over.
@@ -331,7 +332,7 @@ impl Session {
         }
         // The charge comes last: a statement that does not plan is not paid for.
         let named = self.named_statement(name, prepared, false)?;
-        self.statements.insert(name.to_string(), named);
+        self.statements.insert(name.into(), named);
         Ok(())
     }
 
@@ -446,7 +447,7 @@ impl Session {
 
     /// Lets go of the operators kept for the next run of a statement, and with them of tables that were dropped.
     pub fn forget_operators(&mut self) {
-        self.holdings.spare.clear();
+        self.holdings.forget_operators();
     }
 
     /// Describe of a statement: parameter types, and the columns if it yields rows.

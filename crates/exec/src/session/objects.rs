@@ -53,7 +53,7 @@ impl Session {
     pub(super) fn gather_objects(&mut self) {
         let statements = self.statements.iter().filter(|(name, _)| !name.is_empty());
         let prepared = statements.map(|(name, named)| PreparedFacts {
-            name: name.clone(),
+            name: name.to_string(),
             text: named.prepared.text.clone(),
             made_us: named.made_us,
             parameters: named.prepared.parameters().iter().map(|ty| ty.oid).collect(),

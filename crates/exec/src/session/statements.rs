@@ -45,7 +45,7 @@ impl Session {
             .state
             .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
         let named = self.named_statement(&prepare.name, prepared, true)?;
-        self.statements.insert(prepare.name.to_string(), named);
+        self.statements.insert((&*prepare.name).into(), named);
         Ok(CommandTag::Word("PREPARE"))
     }
 
