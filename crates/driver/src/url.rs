@@ -221,6 +221,57 @@ impl Target {
         Ok(target)
     }
 
+    /// What [`Target::parse`] makes this of, password included: for another process of the same user, never for a report. Settings
+    /// that were added since are not in it.
+    pub fn secret_url(&self) -> String {
+        let odbc = if self.odbc.is_some() { "odbc+" } else { "" };
+        let mut url = format!("{odbc}{}://{}", self.system.scheme(), percent_encode(&self.user));
+        if let Some(password) = &self.password {
+            url += &format!(":{}", percent_encode(password));
+        }
+        url.push('@');
+        let own = (&self.host, self.port);
+        let others = self.others.iter().map(|place| (&place.host, place.port));
+        let places = std::iter::once(own)
+            .chain(others)
+            .filter_map(|(host, port)| match host {
+                Host::Name(name) if name.contains(':') => Some(format!("[{name}]:{port}")),
+                Host::Name(name) => Some(format!("{}:{port}", percent_encode(name))),
+                Host::SocketDirectory(_) => None,
+            });
+        url += &places.collect::<Vec<_>>().join(",");
+        url += &format!("/{}", percent_encode(&self.database));
+        let options: Vec<String> = self
+            .options()
+            .into_iter()
+            .map(|(key, value)| format!("{key}={}", percent_encode(&value)))
+            .collect();
+        url + "?" + &options.join("&")
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("connect_timeout", self.connect_timeout.as_secs_f64().to_string())];
+        if let Host::SocketDirectory(path) = &self.host {
+            options.push(("host", path.display().to_string()));
+            options.push(("port", self.port.to_string()));
+        }
+        let engine = self.engine.clone().map(|engine| ("engine", engine));
+        let driver = self.odbc.clone().map(|driver| ("driver", driver));
+        options.extend(engine.into_iter().chain(driver));
+        if let Some(timeout) = self.answer_timeout {
+            options.push(("answer_timeout", timeout.as_secs_f64().to_string()));
+        }
+        match &self.encryption {
+            Encryption::None => {}
+            Encryption::Require => options.push(("sslmode", "require".into())),
+            Encryption::VerifyFull(file) => {
+                options.push(("sslmode", "verify-full".into()));
+                options.push(("sslrootcert", file.display().to_string()));
+            }
+        }
+        options
+    }
+
     /// What connections are encrypted with, if they are.
     pub fn tls(&self) -> Option<Arc<ClientConfig>> {
         self.certificates.0.clone()
@@ -394,6 +445,18 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("\"{text}\" is not a number of seconds"))
 }
 
+fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte as char);
+        } else {
+            encoded += &format!("%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 fn percent_decode(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -414,6 +477,20 @@ fn percent_decode(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_url_makes_the_same_target() {
+        for text in [
+            "postgres://anna:p%40s%2Fs@db.example:6000/my%20shop?connect_timeout=2.5&answer_timeout=3",
+            "postgres://a:5432,[::1]:5433/d?sslmode=require",
+            "postgres:///shop?host=/tmp/x%20y&port=6001",
+            "mysql://bench:b%3Aench@127.0.0.1:3310/bench?engine=rocksdb",
+        ] {
+            let target = Target::parse(text).expect("valid");
+            let again = Target::parse(&target.secret_url()).expect("what was written");
+            assert_eq!(again, target, "{}", target.secret_url());
+        }
+    }
 
     #[test]
     fn full_url() {

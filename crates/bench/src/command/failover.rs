@@ -47,6 +47,9 @@ pub fn run(args: &FailOverArgs, embedded: &dyn EmbeddedServer) -> Result<bool, S
     if !(args.decide_after >= 0.0 && args.decide_after.is_finite()) {
         return Err("--decide-after cannot be negative".into());
     }
+    if !(args.cut_for > 0.0 && args.cut_for.is_finite()) {
+        return Err("--cut-for must be positive".into());
+    }
     let starter = args.lineup.starter();
     let embedded = starter.as_ref().map_or(embedded, |starter| starter);
     let place = Place::new(&args.common)?;
@@ -93,7 +96,7 @@ pub fn run(args: &FailOverArgs, embedded: &dyn EmbeddedServer) -> Result<bool, S
 
 fn settings(args: &FailOverArgs) -> serde_json::Value {
     json!({"warehouses": args.common.warehouses, "connections": args.connections, "cycles": args.cycles,
-        "faults": args.faults, "decide_after_s": args.decide_after, "before_s": args.before, "after_s": args.after,
+        "faults": args.faults, "decide_after_s": args.decide_after, "cut_s": args.cut_for, "before_s": args.before, "after_s": args.after,
         "seed": args.common.seed, "execution": args.common.terminals.execution, "mix": args.common.terminals.mix.to_string()})
 }
 
@@ -140,7 +143,7 @@ fn repeat(
         failed: None,
     };
     for number in 1..=args.cycles {
-        let standby = match Standby::start(system, directory, embedded) {
+        let standby = match Standby::start(system, directory, embedded, harm.way()) {
             Ok(standby) => standby,
             Err(why) => {
                 quiet.say(&format!("  {:<10} {why}", system.name));
@@ -150,9 +153,11 @@ fn repeat(
         };
         let found = cycle(args, system, &standby, harm, directory);
         // Its own primary runs again, alone, and with what it had: the standby's later orders go with the standby.
-        system
-            .start_again()
-            .map_err(|error| format!("{}: {error}", system.name))?;
+        if harm.ends_primary() {
+            system
+                .start_again()
+                .map_err(|error| format!("{}: {error}", system.name))?;
+        }
         standby.stop(system)?;
         match found {
             Ok((found, outcome)) => {
@@ -187,15 +192,15 @@ fn cycle(
     harm: Harm,
     directory: &Path,
 ) -> Result<(FailOver, RunOutcome), String> {
+    let waited = match harm {
+        Harm::SwitchOver => 0.0,
+        Harm::Cut => args.cut_for,
+        Harm::Kill | Harm::Stop => args.decide_after,
+    };
     let blow = Blow {
         harm,
         at_s: args.before,
-        decided_after_s: args.decide_after,
-    };
-    let waited = if harm == Harm::SwitchOver {
-        0.0
-    } else {
-        args.decide_after
+        decided_after_s: waited,
     };
     let duration_s = args.before + waited + args.after;
     let settings = pair::order_entry(&args.common, args.connections, 0.0, duration_s);
@@ -263,6 +268,14 @@ fn targets(judged: &str, taken: &[TakeOver]) -> Vec<Target> {
                 named("longest silence, s"),
                 one.silent_worst_s(),
                 SWITCH_OVER_MAX_S,
+            ));
+            continue;
+        }
+        if one.fault == Harm::Cut.word() {
+            targets.push(Target::below(
+                named("after the network was healed, s"),
+                one.after_decision_worst_s,
+                AFTER_DECISION_MAX_S,
             ));
             continue;
         }

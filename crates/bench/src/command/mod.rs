@@ -1,13 +1,14 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload` (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `simple` (point, ingest,
-//! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
+//! canned), `agent` (terminals for another host), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
 //! they are named and started), `pair` (a primary and its standby) with `replication` and `failover`, `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `tpch` and `sysbench`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 pub(crate) mod tpcc;
+mod agent;
 mod acid;
 mod verify;
 mod victim;
@@ -41,6 +42,7 @@ use std::process::ExitCode;
 
 use self::args::{BenchCommand, Experiment, TargetArgs};
 use crate::measure::cpu::{self, ProcessTree};
+use crate::measure::pinning::Processors;
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
 use mote_driver::Target;
 use mote_driver::url::Host;
@@ -69,6 +71,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Verify(args) => verify::run(&args),
         Experiment::Point(args) => simple::point(&args, embedded),
         Experiment::Ingest(args) => simple::ingest(&args, embedded),
+        Experiment::Agent(args) => agent::run(&args),
         Experiment::Canned(args) => simple::canned(&args),
         Experiment::Compare(args) => compare::run(&args, embedded),
         Experiment::Sweep(args) => sweep::run(&args, embedded),
@@ -105,10 +108,32 @@ struct Subject {
     processes: Option<ProcessTree>,
     /// Kept alive for the experiment.
     own: Option<Box<dyn RunningServer>>,
+    /// Its processors, where it shall not run on all of them.
+    kept_on: Option<Processors>,
 }
 
 impl Subject {
     fn new(args: &TargetArgs, embedded: &dyn EmbeddedServer) -> Result<Subject, String> {
+        let Some(pins) = &args.pin else {
+            return Subject::open(args, embedded);
+        };
+        let failed = |error: std::io::Error| format!("--pin: {error}");
+        // Before it is started: a server makes as many threads as it sees processors, and sees those of who starts it.
+        pins.server.keep_this_thread().map_err(failed)?;
+        let mut subject = Subject::open(args, embedded)?;
+        if args.target.is_some() {
+            let there = subject
+                .processes
+                .ok_or("--pin needs a server whose processes are on this machine")?;
+            there.pin(&pins.server).map_err(failed)?;
+        }
+        // Driver threads are made by this one.
+        pins.driver.keep_this_thread().map_err(failed)?;
+        subject.kept_on = Some(pins.server.clone());
+        Ok(subject)
+    }
+
+    fn open(args: &TargetArgs, embedded: &dyn EmbeddedServer) -> Result<Subject, String> {
         let Some(url) = &args.target else {
             let other = args
                 .serve_program
@@ -121,6 +146,7 @@ impl Subject {
                 target,
                 processes: ProcessTree::new(own.pid()),
                 own: Some(own),
+                kept_on: None,
             });
         };
         if args.data.is_some() || args.serve_program.is_some() || !args.serve_option.is_empty() {
@@ -138,6 +164,7 @@ impl Subject {
             target,
             processes,
             own: None,
+            kept_on: None,
         })
     }
 

@@ -6,6 +6,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -14,10 +15,11 @@ use serde::Serialize;
 use super::args::{FaultArgs, PairArgs};
 use super::quiet::Quiet;
 use super::systems::{Hands, Present, remove, shell, tell};
-use super::victim::Patient;
+use super::victim::{Patient, link_to};
 use super::{default_driver_threads, local_server};
 use crate::measure::RunOutcome;
 use crate::measure::cpu::ProcessTree;
+use crate::measure::faults::link::Link;
 use crate::measure::faults::{Event, Recovery, Schedule};
 use crate::server::{EmbeddedServer, RunningServer, temporary_directory};
 use crate::workload::tpcc::{self, LoadMode, Settings};
@@ -35,6 +37,16 @@ pub(super) struct Standby {
     pub target: Target,
     /// Of mote's own pair, with its data; others are stopped as they were started.
     own: Option<(Box<dyn RunningServer>, PathBuf)>,
+    /// Between it and its primary, where it shall be cut.
+    link: Option<Arc<Link>>,
+}
+
+/// How a standby reaches its primary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Direct,
+    /// Through a network that the laboratory can cut.
+    Link,
 }
 
 impl Standby {
@@ -43,9 +55,19 @@ impl Standby {
         system: &Present,
         directory: &Path,
         embedded: &dyn EmbeddedServer,
+        way: Way,
     ) -> Result<Standby, String> {
-        let standby = match &system.hands {
-            Hands::Own => Standby::own(&system.subject.target, directory, embedded)?,
+        let primary = &system.subject.target;
+        let link = match way {
+            Way::Direct => None,
+            Way::Link => Some(Arc::new(link_to(primary)?)),
+        };
+        let followed = match &link {
+            None => primary.clone(),
+            Some(link) => primary.at("127.0.0.1", link.address().port()),
+        };
+        let mut standby = match &system.hands {
+            Hands::Own => Standby::own(&followed, directory, embedded)?,
             Hands::Program(program) => {
                 let url = tell(program, "start", &standby_name(system))
                     .map_err(|error| format!("its standby does not start: {error}"))?;
@@ -58,7 +80,13 @@ impl Standby {
             }
             Hands::Nobody => return Err("no cluster file describes its standby".into()),
         };
-        match name_standbys(&system.subject.target) {
+        standby.link = link;
+        let follows = match &standby.link {
+            // One that somebody else has started knows its primary by its own address.
+            Some(link) if standby.own.is_none() => reroute(&standby.target, link),
+            _ => Ok(()),
+        };
+        match follows.and_then(|()| name_standbys(primary)) {
             Ok(()) => Ok(standby),
             Err(error) => {
                 // Why nobody waits for it matters more than what did not stop.
@@ -70,7 +98,11 @@ impl Standby {
 
     fn at(url: &str) -> Result<Standby, String> {
         let target = Target::parse(url)?;
-        Ok(Standby { target, own: None })
+        Ok(Standby {
+            target,
+            own: None,
+            link: None,
+        })
     }
 
     fn own(primary: &Target, directory: &Path, embedded: &dyn EmbeddedServer) -> Result<Standby, String> {
@@ -87,7 +119,11 @@ impl Standby {
         let server = embedded.start(Some(&data), &options)?;
         let target = Target::parse(server.url())?;
         let own = Some((server, data));
-        Ok(Standby { target, own })
+        Ok(Standby {
+            target,
+            own,
+            link: None,
+        })
     }
 
     /// Its processes, where they can be seen.
@@ -109,6 +145,36 @@ impl Standby {
         alone
             .map_err(|error| format!("{} still waits for standbys: {error}", system.name))
             .and(stopped)
+    }
+}
+
+/// Lets a standby that follows its primary in PostgreSQL's way follow it through a link; returns when it does.
+fn reroute(standby: &Target, link: &Link) -> Result<(), String> {
+    let (deadline, port) = (Instant::now() + FOLLOW_MAX, link.address().port());
+    let follow = || -> DriverResult<bool> {
+        let mut admin = Admin::connect(standby)?;
+        let known = admin.value("SHOW primary_conninfo")?.unwrap_or_default();
+        // Of a word that comes twice the last one counts.
+        let through = format!("{known} host=127.0.0.1 port={port}").replace('\'', "''");
+        admin.execute(&format!("ALTER SYSTEM SET primary_conninfo = '{through}'"))?;
+        admin.execute("SELECT pg_reload_conf()")?;
+        let look = format!(
+            "SELECT count(*) > 0 FROM pg_stat_wal_receiver WHERE status = 'streaming' AND sender_port = {port}"
+        );
+        while Instant::now() < deadline {
+            if admin.value(&look)?.as_deref() == Some("t") {
+                return Ok(true);
+            }
+            std::thread::sleep(FOLLOW_LOOK);
+        }
+        Ok(false)
+    };
+    match follow() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("{standby} does not follow through another network")),
+        Err(error) => Err(format!(
+            "{standby} cannot be told to follow through another network: {error}"
+        )),
     }
 }
 
@@ -228,6 +294,8 @@ pub enum Harm {
     /// Ended in order, its standby promoted at once
     #[value(name = "switchover")]
     SwitchOver,
+    /// The network between it and its standby is cut, and healed again; nobody is promoted
+    Cut,
 }
 
 impl Harm {
@@ -236,6 +304,20 @@ impl Harm {
             Harm::Kill => "kill",
             Harm::Stop => "stop",
             Harm::SwitchOver => "switchover",
+            Harm::Cut => "cut",
+        }
+    }
+
+    /// Whether the primary has ended afterwards, and its standby took over.
+    pub fn ends_primary(self) -> bool {
+        self != Harm::Cut
+    }
+
+    /// How a standby that this shall be done to reaches its primary.
+    pub(super) fn way(self) -> Way {
+        match self {
+            Harm::Cut => Way::Link,
+            _ => Way::Direct,
         }
     }
 
@@ -244,6 +326,7 @@ impl Harm {
         let promoted_s = at_s + decided_after_s;
         match self {
             Harm::SwitchOver => format!("{at_s}s {word}").parse(),
+            Harm::Cut => format!("{at_s}s {word} {decided_after_s}s").parse(),
             _ => format!("{at_s}s {word}; {promoted_s}s promote").parse(),
         }
     }
@@ -255,7 +338,7 @@ pub(super) struct Blow {
     pub harm: Harm,
     /// In the measured window.
     pub at_s: f64,
-    /// From the primary's end to the promotion, as an operator or a cluster manager takes it.
+    /// From the primary's end to the promotion, as an operator or a cluster manager takes it; of a cut, how long it lasts.
     pub decided_after_s: f64,
 }
 
@@ -266,7 +349,7 @@ pub struct FailOver {
     pub harm: Harm,
     pub former_per_s: f64,
     pub recovery: Recovery,
-    /// From the decision to the first answer; of a switchover from the order.
+    /// From the decision to the first answer; of a switchover from the order, of a cut from its end.
     pub after_decision_s: Option<f64>,
     pub acknowledged: usize,
     pub missing: usize,
@@ -279,7 +362,7 @@ impl FailOver {
     /// What a broken promise would be.
     pub fn proof(&self) -> String {
         format!(
-            "{}, {}: {} of {} acknowledged orders are missing after the fail-over, {}",
+            "{}, {}: {} of {} acknowledged orders are missing afterwards, {}",
             self.system,
             self.harm.word(),
             self.missing,
@@ -297,7 +380,8 @@ impl FailOver {
     }
 }
 
-/// Hurts the primary under order entry and promotes its standby. Afterwards the primary is down, and clients were with the standby.
+/// Hurts the primary under order entry and promotes its standby. Afterwards the primary is down, and clients were
+/// with the standby; a cut leaves it up, and clients with it.
 pub(super) fn fail_over(
     settings: Settings,
     system: &mut Present,
@@ -320,7 +404,7 @@ pub(super) fn fail_over(
     let both = alone.with_other(&standby.target);
     let processes = system.subject.processes;
     system.subject.target = both.clone();
-    let patient = Patient::of(&faults, &mut system.subject, duration_s);
+    let patient = Patient::with_link(&faults, &mut system.subject, duration_s, standby.link.clone());
     system.subject.target = alone;
     let mut patient = patient?.ok_or("there are no faults")?;
     let mut silent = Quiet::new(true);
@@ -352,7 +436,9 @@ pub(super) fn fail_over(
 }
 
 fn after_decision_s(events: &[Event], recovery: &Recovery) -> Option<f64> {
-    let decided = events.iter().find(|event| event.what == "promote");
+    let decided = events
+        .iter()
+        .find(|event| ["promote", "heal"].contains(&event.what));
     let waited = decided.map_or(0.0, |event| event.second - recovery.second);
     recovery.first_answer_s.map(|first| (first - waited).max(0.0))
 }
@@ -382,6 +468,10 @@ mod tests {
         let killed = [event(3.0, "kill"), event(4.25, "promote")];
         assert_eq!(after_decision_s(&killed, &recovery), Some(0.25));
         assert_eq!(
+            after_decision_s(&[event(3.0, "cut"), event(4.0, "heal")], &recovery),
+            Some(0.5)
+        );
+        assert_eq!(
             after_decision_s(&[event(3.0, "switchover")], &recovery),
             Some(1.5)
         );
@@ -394,8 +484,9 @@ mod tests {
 
     #[test]
     fn every_harm_is_a_schedule() {
-        for harm in [Harm::Kill, Harm::Stop, Harm::SwitchOver] {
-            assert!(harm.schedule(2.0, 0.5).expect("valid").promotes());
+        for harm in [Harm::Kill, Harm::Stop, Harm::SwitchOver, Harm::Cut] {
+            let schedule = harm.schedule(2.0, 0.5).expect("valid");
+            assert_eq!(schedule.promotes(), harm.ends_primary());
         }
     }
 }

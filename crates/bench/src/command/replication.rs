@@ -7,12 +7,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::ReplicationArgs;
-use super::pair::{self, Place, Standby};
+use super::pair::{self, Place, Standby, Way};
 use super::quiet::Quiet;
 use super::systems::{Present, Systems, remove_data};
 use super::tpcc::{processors, summarize};
-use crate::measure::cpu::{self, ProcessTree};
+use crate::measure::cpu::ProcessTree;
 use crate::measure::distance::{DistanceWatch, Look};
+use crate::measure::pinning::Processors;
 use crate::measure::run::SeriesPoint;
 use crate::report::pairs::{Behind, Cost, Paired, TARGET_HEADER, Target, confidence};
 use crate::report::section::{Proof, judgement};
@@ -56,7 +57,9 @@ pub fn run(args: &ReplicationArgs, embedded: &dyn EmbeddedServer) -> Result<bool
     }
     if args.pin {
         // Before anything is started: a server takes as many threads as it sees processors.
-        cpu::pin_this_thread(0).map_err(|error| format!("--pin: {error}"))?;
+        Processors::one(0)
+            .keep_this_thread()
+            .map_err(|error| format!("--pin: {error}"))?;
     }
     let starter = args.lineup.starter();
     let embedded = starter.as_ref().map_or(embedded, |starter| starter);
@@ -171,7 +174,7 @@ fn measure(
 
 fn pin(processes: ProcessTree, processor: usize) -> Result<(), String> {
     processes
-        .pin(processor)
+        .pin(&Processors::one(processor))
         .map_err(|error| format!("--pin: {error}"))
 }
 
@@ -185,7 +188,7 @@ fn arm(
     found: &mut Found,
 ) -> Result<(), String> {
     let standby = match with {
-        true => Some(Standby::start(system, directory, embedded)?),
+        true => Some(Standby::start(system, directory, embedded, Way::Direct)?),
         false => None,
     };
     let measure = |found: &mut Found| -> Result<(), String> {

@@ -177,6 +177,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
             .driver_threads
             .unwrap_or_else(default_driver_threads)
             .clamp(1, args.connections),
+        agents: args.agent.clone(),
         warmup_s: args.warmup,
         duration_s: args.duration,
         seed: args.seed,

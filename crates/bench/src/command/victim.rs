@@ -1,6 +1,8 @@
 //! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again; and the standby
-//! that takes over from it.
+//! that takes over from it. A network is cut between a primary and its standby where the laboratory has made the pair, and
+//! between the clients and their server elsewhere.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +11,9 @@ use super::Subject;
 use super::args::FaultArgs;
 use super::systems::shell;
 use crate::measure::cpu::{self, ProcessTree};
-use crate::measure::faults::{Faults, Victim};
+use crate::measure::faults::link::Link;
+use crate::measure::faults::{Faults, Schedule, Victim};
+use crate::measure::pinning::Processors;
 use crate::server::RunningServer;
 use mote_driver::{Admin, Target};
 
@@ -25,6 +29,12 @@ pub struct Patient {
     who: Who,
     /// The second host of the target.
     standby: Option<Target>,
+    /// What a cut is done to.
+    link: Option<Arc<Link>>,
+    /// The server itself, where its clients go through the link.
+    direct: Option<Target>,
+    /// Where the server runs.
+    kept_on: Option<Processors>,
 }
 
 enum Who {
@@ -33,8 +43,29 @@ enum Who {
 }
 
 impl Patient {
-    /// `None` where nothing shall be done.
+    /// `None` where nothing shall be done. Clients of a server whose network is cut go through a proxy: the subject's target
+    /// is that of the proxy then.
     pub fn of(args: &FaultArgs, subject: &mut Subject, duration_s: f64) -> Result<Option<Patient>, String> {
+        let patient = Patient::with_link(args, subject, duration_s, None)?;
+        let (Some(mut patient), Some(schedule)) = (patient, &args.faults) else {
+            return Ok(None);
+        };
+        if schedule.cuts() {
+            let link = Arc::new(before(schedule, &subject.target)?);
+            let through = subject.target.at("127.0.0.1", link.address().port());
+            patient.direct = Some(std::mem::replace(&mut subject.target, through));
+            patient.link = Some(link);
+        }
+        Ok(Some(patient))
+    }
+
+    /// The same, where a cut is done to this network between the subject and its standby.
+    pub fn with_link(
+        args: &FaultArgs,
+        subject: &mut Subject,
+        duration_s: f64,
+        link: Option<Arc<Link>>,
+    ) -> Result<Option<Patient>, String> {
         let Some(schedule) = &args.faults else {
             return match &args.restart_with {
                 Some(_) => Err("--restart-with is for --faults".into()),
@@ -61,9 +92,15 @@ impl Patient {
             (None, None) if schedule.restarts() => {
                 return Err("a server named by --target is started again by --restart-with COMMAND".into());
             }
-            (None, restart) => Who::Other(Other::new(subject, restart.clone())?),
+            (None, restart) => Who::Other(Other::new(subject, restart.clone(), schedule)?),
         };
-        Ok(Some(Patient { who, standby }))
+        Ok(Some(Patient {
+            who,
+            standby,
+            link,
+            direct: None,
+            kept_on: subject.kept_on.clone(),
+        }))
     }
 
     pub fn faults<'a>(&'a mut self, args: &'a FaultArgs) -> Option<Faults<'a>> {
@@ -76,6 +113,9 @@ impl Patient {
 
     /// Gives the server back, whose processes may be others now.
     pub fn back(self, subject: &mut Subject) {
+        if let Some(direct) = self.direct {
+            subject.target = direct;
+        }
         match self.who {
             Who::Own(own) => {
                 subject.processes = ProcessTree::new(own.pid());
@@ -108,6 +148,11 @@ impl Victim for Patient {
     }
 
     fn start(&mut self) -> Result<(), String> {
+        if let Some(processors) = &self.kept_on {
+            // Who does the faults is a thread of its own, and the server runs where it does.
+            let kept = processors.keep_this_thread();
+            kept.map_err(|error| format!("--pin: {error}"))?;
+        }
         match &mut self.who {
             Who::Own(own) => own.start_again(),
             Who::Other(other) => other.start(),
@@ -131,6 +176,33 @@ impl Victim for Patient {
             Who::Own(own) => signal(own.pid(), Signal::CONT),
             Who::Other(other) => other.signal_all(Signal::CONT).map(|_| ()),
         }
+    }
+
+    fn cut(&mut self) -> Result<(), String> {
+        self.link.as_ref().ok_or("there is no network to cut")?.cut();
+        Ok(())
+    }
+
+    fn heal(&mut self) -> Result<(), String> {
+        self.link.as_ref().ok_or("there is no network to heal")?.heal();
+        Ok(())
+    }
+}
+
+/// A network between the clients and their server.
+fn before(schedule: &Schedule, target: &Target) -> Result<Link, String> {
+    if schedule.promotes() {
+        return Err("a cut is between the clients and one server, and promote needs two".into());
+    }
+    link_to(target)
+}
+
+/// A network that ends at a server.
+pub(super) fn link_to(target: &Target) -> Result<Link, String> {
+    let addresses = target.addresses().map_err(|error| format!("{target}: {error}"))?;
+    match addresses {
+        [] => Err(format!("a network cannot be cut before a Unix socket: {target}")),
+        some => Link::to(some.to_vec()),
     }
 }
 
@@ -171,12 +243,14 @@ struct Other {
 }
 
 impl Other {
-    fn new(subject: &Subject, restart: Option<String>) -> Result<Other, String> {
+    fn new(subject: &Subject, restart: Option<String>, schedule: &Schedule) -> Result<Other, String> {
         let other = Other {
             target: subject.target.clone(),
             restart,
         };
-        other.tree()?;
+        if schedule.hurts_processes() {
+            other.tree()?;
+        }
         Ok(other)
     }
 

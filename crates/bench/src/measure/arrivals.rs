@@ -7,10 +7,10 @@
 //! Invariant: due times ascend; each is handed out once.
 
 use mote_common::prng::Prng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How due times follow each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArrivalKind {
     /// Independent of each other, as those of many users are: exponential gaps
@@ -20,7 +20,7 @@ pub enum ArrivalKind {
 }
 
 /// What an open loop is asked to do.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OpenLoop {
     /// Transactions a second, over all driver threads.
     pub rate: f64,

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::{fs, io};
 
-use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::pinning::Processors;
 
 /// Kernel clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -111,12 +111,14 @@ impl ProcessTree {
         pids
     }
 
-    /// Lets all its threads, and those that they will make, run on one processor only.
-    pub fn pin(&self, processor: usize) -> io::Result<()> {
+    /// Lets all its threads, and those that they will make, run on these only.
+    pub fn pin(&self, processors: &Processors) -> io::Result<()> {
         for pid in self.pids() {
             for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
                 let id = thread.file_name().to_str().and_then(|name| name.parse().ok());
-                pin_thread(id.and_then(Pid::from_raw), processor)?;
+                if let Some(id) = id.and_then(Pid::from_raw) {
+                    processors.keep(Some(id))?;
+                }
             }
         }
         Ok(())
@@ -196,22 +198,6 @@ fn proportional_set_bytes(pid: u32) -> u64 {
     let line = text.lines().find(|line| line.starts_with("Pss:"));
     let kilobytes = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
-}
-
-/// Lets this thread, and those that it will make, run on one processor only.
-pub fn pin_this_thread(processor: usize) -> io::Result<()> {
-    pin_thread(None, processor)
-}
-
-/// `None` is this one.
-fn pin_thread(thread: Option<Pid>, processor: usize) -> io::Result<()> {
-    let mut processors = CpuSet::new();
-    processors.set(processor);
-    match sched_setaffinity(thread, &processors) {
-        // One that has ended meanwhile runs nowhere.
-        Ok(()) | Err(Errno::SRCH) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Seconds of processor time of this process alone: the driver's own cost.

@@ -4,14 +4,15 @@
 //!  1. `timeline`: connect, warm-up, measured window, end.
 //!  2. `collector`: latencies, outcomes and traffic of one driver thread.
 //!  3. `buckets`: a histogram in the form in which it is kept and written.
-//!  4. `cpu`, `system`: what the server's processes and the machine use, from /proc; `durability`: whether commits can
+//!  4. `cpu`, `system`: what the server's processes and the machine use, from /proc; `pinning`: where they run; `durability`: whether commits can
 //!     have reached a disk; `readback`: what the server says of its settings.
 //!  5. `disk`: what the disk alone does.
 //!  6. `arrivals`: when transactions are due in an open loop.
 //!  7. `faults`: what is done to the server meanwhile, and what clients saw of it.
 //!  8. `distance`: how far a standby is behind.
 //!  9. `run`: starts driver threads, gathers their collectors and the series over time.
-//! 10. `statistics`: intervals for the ratio of two systems, and verdicts.
+//! 10. `agents`: the same for driver threads on other hosts.
+//! 11. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
@@ -20,6 +21,7 @@
 pub mod timeline;
 pub mod collector;
 pub mod buckets;
+pub mod pinning;
 pub mod cpu;
 pub mod system;
 pub mod durability;
@@ -29,6 +31,7 @@ pub mod arrivals;
 pub mod faults;
 pub mod distance;
 pub mod run;
+pub mod agents;
 pub mod statistics;
 
 pub use collector::{Collector, Sample};

@@ -1,4 +1,4 @@
-//! Driver threads: start them, watch them, gather what they counted.
+//! Driver threads, here or on other hosts (`agents`): start them, watch them, gather what they counted.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::agents::{Agent, Away, Share};
 use super::arrivals::{Arrivals, OpenLoop};
 use super::buckets::Buckets;
 use super::collector::{BEAT_NS, Collector, Interval};
@@ -32,13 +33,28 @@ pub struct RunPlan<'a, 'f> {
     pub open_loop: Option<OpenLoop>,
     /// What is done to the server meanwhile.
     pub faults: Option<Faults<'f>>,
+    pub role: Role<'a>,
     /// Called each second with the series so far.
     pub watch: &'a mut dyn FnMut(&SeriesPoint),
+}
+
+/// What this process has to do with a run's terminals.
+pub enum Role<'a> {
+    /// All are its own.
+    Alone,
+    /// None are: these agents have a share each. `RunPlan::threads` says nothing then.
+    Leads(Vec<Agent>),
+    /// A share of them is its own, and every tick goes to this.
+    Serves {
+        share: Share,
+        counted: &'a mut dyn FnMut(&Interval),
+    },
 }
 
 /// What a driver thread's fibers share.
 #[derive(Clone)]
 pub struct ThreadContext {
+    /// Of all threads of the run, wherever they are.
     pub thread: usize,
     pub threads: usize,
     pub timeline: Arc<Timeline>,
@@ -102,6 +118,8 @@ pub struct RunOutcome {
     /// Share of the driver threads' time in which they ran: above 0.8 the figures measure the driver.
     pub driver_saturation: f64,
     pub abandoned: usize,
+    /// What agents added to their counts.
+    pub reports: Vec<serde_json::Value>,
 }
 
 #[cfg(test)]
@@ -122,14 +140,22 @@ impl RunOutcome {
             driver_cpu_s: 0.0,
             driver_saturation: 0.0,
             abandoned: 0,
+            reports: Vec::new(),
         }
     }
 }
 
-enum Message {
+/// From a driver thread, or from what listens to an agent.
+pub(super) enum Message {
     Interval(Interval),
-    /// Totals, terminals that were abandoned, and transactions that were due.
-    Done(Box<Collector>, usize, u64),
+    Done {
+        totals: Box<Collector>,
+        /// Terminals that were.
+        abandoned: usize,
+        /// Transactions that were due.
+        offered: u64,
+        away: Option<Away>,
+    },
     Failed(String),
 }
 
@@ -145,13 +171,32 @@ where
         server,
         open_loop,
         faults,
+        role,
         watch,
     } = plan;
     let (sender, receiver) = mpsc::channel();
+    let (share, threads, agents, counted) = match role {
+        Role::Alone => (Share::WHOLE, threads, Vec::new(), None),
+        Role::Leads(agents) => (Share::WHOLE, 0, agents, None),
+        Role::Serves { share, counted } => (share, threads, Vec::new(), Some(counted)),
+    };
+    let sources = threads + agents.len();
+    let mut listeners = Listeners { watch, counted };
     std::thread::scope(|scope| {
+        for agent in agents {
+            let (sender, timeline) = (sender.clone(), Arc::clone(&timeline));
+            scope.spawn(move || {
+                if let Err(error) = agent.lead(&timeline, kinds.len(), &sender) {
+                    timeline.fail(error.clone());
+                    // The receiver lives until all threads have ended.
+                    let _ = sender.send(Message::Failed(error));
+                }
+            });
+        }
         for thread in 0..threads {
             let (sender, timeline, populate) = (sender.clone(), Arc::clone(&timeline), &populate);
             scope.spawn(move || {
+                let (thread, threads) = share.thread(thread, threads);
                 let arrivals =
                     open_loop.map(|rate| Rc::new(RefCell::new(Arrivals::new(rate, thread, threads))));
                 let context = ThreadContext {
@@ -173,7 +218,7 @@ where
             let timeline = Arc::clone(&timeline);
             scope.spawn(move || faults::carry_out(faults, &timeline))
         });
-        let gathered = gather(&receiver, &timeline, threads, kinds.len(), server, watch);
+        let gathered = gather(&receiver, &timeline, sources, kinds.len(), server, &mut listeners);
         let events = hurting.map(|thread| thread.join().expect("who hurts the server does not panic"));
         let mut outcome = gathered?;
         // A fault may have failed after the clients had ended.
@@ -218,7 +263,12 @@ where
         (Some(arrivals), Some(window)) => arrivals.borrow_mut().offered_within(window),
         _ => 0,
     };
-    let _ = sender.send(Message::Done(Box::new(totals), abandoned, offered));
+    let _ = sender.send(Message::Done {
+        totals: Box::new(totals),
+        abandoned,
+        offered,
+        away: None,
+    });
     Ok(())
 }
 
@@ -296,23 +346,39 @@ impl SeriesBuilder {
         entry.1.merge(interval);
     }
 
-    /// Turns seconds that all threads have reported into points, as long as they belong to the run.
-    fn complete(&mut self, window: Option<(u64, u64)>, watch: &mut dyn FnMut(&SeriesPoint)) {
-        while let Some(entry) = self.open.first_entry() {
-            if entry.get().0 < self.threads {
+    /// Turns seconds that all threads have reported into points, as long as they belong to the run. A thread that was kept
+    /// from one of its ticks, or began after it, holds up the others' for so many seconds only.
+    fn complete(&mut self, timeline: &Timeline, listeners: &mut Listeners<'_>, at_end: bool) {
+        const WAITED_FOR: u64 = 3;
+        loop {
+            let newest = self.open.last_key_value().map_or(0, |(tick, _)| *tick);
+            let Some(entry) = self.open.first_entry() else {
+                return;
+            };
+            if entry.get().0 < self.threads && newest < *entry.key() + WAITED_FOR && !at_end {
                 return;
             }
             let (_, interval) = entry.remove();
-            if let Some((from, until)) = window
+            if let Some(counted) = &mut listeners.counted {
+                counted(&interval);
+            }
+            if let (Some((from, until)), Some(begin_ns)) = (timeline.window(), timeline.begin_ns())
                 && self.last_ns < until
             {
-                let point = point(&interval, self.last_ns, from);
-                watch(&point);
+                // Nothing was counted before the begin.
+                let point = point(&interval, self.last_ns.max(begin_ns.min(interval.at_ns)), from);
+                (listeners.watch)(&point);
                 self.points.push(point);
             }
             self.last_ns = interval.at_ns;
         }
     }
+}
+
+/// Who is told each second.
+struct Listeners<'a> {
+    watch: &'a mut dyn FnMut(&SeriesPoint),
+    counted: Option<&'a mut (dyn FnMut(&Interval) + 'a)>,
 }
 
 /// The main thread's part: listens to the driver threads and reads processor times at the window's edges.
@@ -322,7 +388,7 @@ fn gather(
     threads: usize,
     kinds: usize,
     server: Option<ProcessTree>,
-    watch: &mut dyn FnMut(&SeriesPoint),
+    listeners: &mut Listeners<'_>,
 ) -> Result<RunOutcome, String> {
     let mut totals = Collector::new(kinds);
     let (open, last_ns) = (BTreeMap::new(), timeline.now_ns());
@@ -336,24 +402,36 @@ fn gather(
     let mut readings = WindowReadings::default();
     let mut system = SystemWatch::start(server, timeline.now_ns(), TICK_NS);
     let (mut done, mut abandoned, mut offered) = (0, 0, 0);
+    let (mut away_threads, mut away_cpu_s, mut reports) = (0, 0.0, Vec::new());
     while done < threads {
         let next = readings
             .observe(timeline, server)
             .min(system.observe(timeline.now_ns()));
         match receiver.recv_timeout(Duration::from_nanos(next.saturating_sub(timeline.now_ns()))) {
             Ok(Message::Interval(interval)) => series.add(&interval),
-            Ok(Message::Done(collector, left, due)) => {
+            Ok(Message::Done {
+                totals: collector,
+                abandoned: left,
+                offered: due,
+                away,
+            }) => {
                 totals.merge(&collector);
                 abandoned += left;
                 offered += due;
                 done += 1;
+                if let Some(away) = away {
+                    away_threads += away.threads;
+                    away_cpu_s += away.driver_cpu_s;
+                    reports.push(away.report);
+                }
             }
             Ok(Message::Failed(reason)) => return Err(reason),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        series.complete(timeline.window(), watch);
+        series.complete(timeline, listeners, false);
     }
+    series.complete(timeline, listeners, true);
     if let Some(reason) = timeline.failure() {
         return Err(reason);
     }
@@ -362,7 +440,12 @@ fn gather(
         .ok_or("the run ended before all terminals were connected")?;
     let begin_ns = timeline.begin_ns().unwrap_or(from);
     let measured_s = timeline.now_ns().min(until).saturating_sub(from) as f64 / 1e9;
-    let (driver_cpu_s, server_cpu_s) = readings.spent(server);
+    let (own_cpu_s, server_cpu_s) = readings.spent(server);
+    // Where agents drive, this process only listens.
+    let (driver_cpu_s, threads) = match away_threads {
+        0 => (own_cpu_s, threads),
+        threads => (away_cpu_s, threads),
+    };
     Ok(RunOutcome {
         events: Vec::new(),
         recoveries: None,
@@ -375,8 +458,9 @@ fn gather(
         measured_s,
         server_cpu_s,
         driver_cpu_s,
-        driver_saturation: driver_cpu_s / (measured_s.max(1e-9) * threads as f64),
+        driver_saturation: driver_cpu_s / (measured_s.max(1e-9) * threads.max(1) as f64),
         abandoned,
+        reports,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mote_driver::fiber::{RunClock, Stop, Wait};
 
@@ -22,6 +23,8 @@ pub struct Timeline {
 
 /// How long terminals poll for the begin of the run.
 const BEGIN_POLL_NS: u64 = 5_000_000;
+/// The same for a thread that waits for others, which has more time to look and shall not be late.
+const BLOCKING_POLL: Duration = Duration::from_millis(1);
 
 impl Timeline {
     pub fn new(terminals: usize, warmup_ns: u64, duration_ns: u64) -> Timeline {
@@ -51,8 +54,17 @@ impl Timeline {
             self.begin_ns.store(now, Ordering::Release);
         }
         while self.begin_ns().is_none() && !self.stopped() {
-            wait.until(self.now_ns() + BEGIN_POLL_NS);
+            match wait {
+                Wait::Blocking => std::thread::sleep(BLOCKING_POLL),
+                fiber => fiber.until(self.now_ns() + BEGIN_POLL_NS),
+            }
         }
+    }
+
+    /// Whether all but one are connected.
+    pub fn waits_for_one(&self) -> bool {
+        // Acquire: with all that they did before.
+        self.connecting.load(Ordering::Acquire) == 1
     }
 
     pub fn begin_ns(&self) -> Option<u64> {
@@ -114,7 +126,9 @@ mod tests {
     fn begins_when_the_last_is_ready() {
         let timeline = Timeline::new(2, 10, 100);
         assert!(timeline.window().is_none());
+        assert!(!timeline.waits_for_one());
         timeline.connecting.fetch_sub(1, Ordering::Relaxed);
+        assert!(timeline.waits_for_one());
         timeline.ready(&Wait::Blocking);
         let (from, until) = timeline.window().expect("begun");
         assert_eq!(until - from, 100);

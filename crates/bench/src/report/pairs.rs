@@ -129,7 +129,7 @@ impl TakeOver {
         "cycles",
         "silent, median s",
         "silent, worst s",
-        "after the decision, worst s",
+        "after the decision or the healing, worst s",
         "90 % of before, worst s",
         "orders lost",
     ];

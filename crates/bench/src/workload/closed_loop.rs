@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
-use crate::measure::run::{self, SeriesPoint};
+use crate::measure::run::{self, Role, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
 
@@ -45,6 +45,7 @@ pub fn run(
         server: plan.server,
         open_loop: plan.open_loop,
         faults: None,
+        role: Role::Alone,
         watch,
     };
     run::execute(run_plan, |context, fibers| {

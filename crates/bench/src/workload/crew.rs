@@ -12,7 +12,7 @@ use super::tpcc::Isolation;
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
 use crate::measure::faults::Faults;
-use crate::measure::run::{self, SeriesPoint};
+use crate::measure::run::{self, Role, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 use mote_driver::session::Traffic;
 use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
@@ -55,6 +55,7 @@ pub fn run(
         server: plan.server,
         open_loop: plan.open_loop,
         faults,
+        role: Role::Alone,
         watch,
     };
     let mut target = plan.target.clone();

@@ -51,7 +51,9 @@ pub struct FaultArgs {
     /// `kill` is SIGKILL to all of its processes, `start` starts it again, `stop 2s` is SIGSTOP and, two seconds later,
     /// SIGCONT. `promote`, after a kill or a stop without a length, makes a primary of the second host of --target
     /// postgres://PRIMARY,STANDBY/DATABASE, to which clients turn; a server that was stopped is ended before, so that there
-    /// are never two primaries. `switchover` ends the primary in order and promotes. For each fault the report tells how long nobody was answered, when the first answer came, and when the rate
+    /// are never two primaries. `switchover` ends the primary in order and promotes. `cut 2s` cuts the network between the clients
+    /// and the server for two seconds: nothing is closed, nothing arrives; clients go through a proxy of the laboratory during such a
+    /// run (`mote bench failover --faults cut` cuts it between a primary and its standby). For each fault the report tells how long nobody was answered, when the first answer came, and when the rate
     /// of before was reached again (90 % of it, for a second); and beside them how many acknowledged transactions are gone
     /// (the recovery point), which must be none. Lost connections are errors that fail nothing here.
     #[arg(long, value_name = "SCHEDULE", conflicts_with = "find_rate")]

@@ -28,6 +28,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::measure::pinning::Pins;
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 use crate::workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
 
@@ -56,6 +57,7 @@ pub enum Experiment {
     Verify(VerifyArgs),
     Point(PointArgs),
     Ingest(IngestArgs),
+    Agent(AgentArgs),
     Canned(CannedArgs),
     Compare(CompareArgs),
     Sweep(SweepArgs),
@@ -89,6 +91,7 @@ impl TargetArgs {
             data: None,
             serve_program: None,
             serve_option: Vec::new(),
+            pin: None,
         }
     }
 }
@@ -114,6 +117,12 @@ pub struct TargetArgs {
     /// One more argument for the experiment's own server, as in --serve-option=--workers=2; may be repeated
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub serve_option: Vec<String>,
+    /// Processors of the server and of the driver, as in 0-2:3 or 0,2:1,3; default: both run on all of them
+    ///
+    /// The experiment's own server sees no other processors and makes as many threads as it sees. One that --target names must be of
+    /// this machine; it is kept there until it is started anew.
+    #[arg(long, value_name = "SERVER:DRIVER")]
+    pub pin: Option<Pins>,
 }
 
 /// How long each run of an experiment lasts, and what decides its inputs.
@@ -242,6 +251,11 @@ pub struct TpccArgs {
     /// Threads that drive the terminals; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    /// Hosts that drive the terminals, each a share of them, with `mote bench agent`; default: this process
+    ///
+    /// --driver-threads is the number of each then. The target's host and the files that it names are those that the agents see.
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with_all = ["faults", "ledger", "delivery_results"])]
+    pub agent: Vec<String>,
     /// Skip the twelve consistency conditions
     #[arg(long)]
     pub no_check: bool,
@@ -354,6 +368,22 @@ pub struct IngestArgs {
     pub record: RecordArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// A host that drives a share of another host's terminals: `mote bench tpcc --agent HOST:PORT,HOST:PORT` asks for it.
+///
+/// The terminals of a run are dealt out among the agents; each has its own threads, connects to the server by itself, and sends
+/// what it counts each second and at the end. Histograms merge exactly, so the report is the one of a single driver. Runs come
+/// one after the other. Whoever reaches the address can send work to any server from here, and orders carry the server's password
+/// unencrypted: listen where only the run's host can connect.
+#[derive(Args, Debug)]
+pub struct AgentArgs {
+    /// Address to listen on; port 0 chooses one and prints it
+    #[arg(long, default_value = "127.0.0.1:5498", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// End after one run
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// A server that answers constant bytes: what the wire alone can do on this machine.

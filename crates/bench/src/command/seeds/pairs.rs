@@ -1,7 +1,7 @@
 //! X5 and X9: systems with a standby that their commits wait for, what it costs, and what clients see when it takes over.
 
 use super::super::args::SeedsArgs;
-use super::super::pair::{Blow, FailOver, Harm, Standby, fail_over};
+use super::super::pair::{Blow, FailOver, Harm, Standby, Way, fail_over};
 use super::super::quiet::Quiet;
 use super::super::systems::{Present, Systems};
 use super::measure::{Ladder, Measurements, Step, order_entry_step, provide, settings};
@@ -49,7 +49,7 @@ fn without_and_with(
 ) -> Result<[Step; 2], String> {
     let connections = plan.standby_connections;
     // First, so that no system is measured alone that has none.
-    let standby = Standby::start(system, &args.out, embedded)?;
+    let standby = Standby::start(system, &args.out, embedded, Way::Direct)?;
     let with = order_entry_step(plan, system, Ladder::WithStandby, connections);
     standby.stop(system)?;
     let alone = order_entry_step(plan, system, Ladder::Alone, connections)?;
@@ -91,7 +91,7 @@ fn one(
     system: &mut Present,
     embedded: &dyn EmbeddedServer,
 ) -> Result<FailOver, String> {
-    let standby = Standby::start(system, &args.out, embedded)?;
+    let standby = Standby::start(system, &args.out, embedded, Way::Direct)?;
     let duration_s = plan.duration_s.max(FAIL_OVER_S);
     let blow = Blow {
         harm: Harm::Kill,

@@ -1,10 +1,13 @@
 //! Faults during a run: what is done to the server and when, and what its clients saw of it.
 //!
-//! Read in this order: `schedule` (what a user writes), [`Victim`] (who can be hurt), [`carry_out`], [`Recovery`].
+//! Read in this order: `schedule` (what a user writes), [`Victim`] (who can be hurt), `link` (a network that can be cut),
+//! [`carry_out`], [`Recovery`].
 //!
-//! Invariants: a server that was stopped goes on when the run ends, however it ends, unless its standby was promoted. The
+//! Invariants: a server that was stopped goes on when the run ends, however it ends, unless its standby was promoted, and a
+//! network that was cut is whole again. The
 //! laboratory never makes two primaries: whoever is still there when its standby is promoted is ended first.
 
+pub mod link;
 mod schedule;
 
 use std::time::Duration;
@@ -37,6 +40,9 @@ pub trait Victim: Send {
     fn promote(&mut self) -> Result<(), String>;
     fn suspend(&mut self) -> Result<(), String>;
     fn resume(&mut self) -> Result<(), String>;
+    /// Cuts the network between two nodes: nothing is closed, nothing arrives.
+    fn cut(&mut self) -> Result<(), String>;
+    fn heal(&mut self) -> Result<(), String>;
 }
 
 /// What shall be done to whom.
@@ -114,6 +120,13 @@ pub fn carry_out(faults: Faults<'_>, timeline: &Timeline) -> Vec<Event> {
                 let resumed = victim.resume();
                 note("go on", false);
                 stopped.and(resumed)
+            }
+            Action::Cut(length) => {
+                note("cut", true);
+                let cut = victim.cut();
+                sleep_until(timeline, from_ns, fault.at_s + length);
+                note("heal", false);
+                cut.and(victim.heal())
             }
         };
         if let Err(error) = done {
@@ -346,6 +359,12 @@ mod tests {
         fn resume(&mut self) -> Result<(), String> {
             self.note("resume")
         }
+        fn cut(&mut self) -> Result<(), String> {
+            self.note("cut")
+        }
+        fn heal(&mut self) -> Result<(), String> {
+            self.note("heal")
+        }
     }
 
     #[test]
@@ -383,6 +402,9 @@ mod tests {
         assert_eq!(failure, None);
         let (done, ..) = carry("0s stop; 1m promote", 30);
         assert_eq!(done, ["suspend", "resume"]);
+        // A network is whole again when the run ends.
+        let (done, events, _) = carry("0s cut 10ms; 20ms cut 1m", 40);
+        assert_eq!((done, events), (vec!["cut", "heal", "cut", "heal"], 4));
         let (done, events, _) = carry("0s switchover", 10_000);
         assert_eq!((done, events), (vec!["shut down", "promote"], 1));
     }

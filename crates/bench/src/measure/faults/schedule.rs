@@ -13,6 +13,8 @@ pub(super) enum Action {
     Stop(f64),
     /// SIGSTOP, and nothing more before its standby is promoted.
     Hang,
+    /// Cuts the network between two nodes, and heals it so many seconds later.
+    Cut(f64),
     /// Makes the standby a primary, in place of one that was killed or hangs.
     Promote,
     /// Ends the primary in order and makes the standby a primary.
@@ -29,7 +31,7 @@ pub(super) struct Fault {
 impl Fault {
     fn ends_s(&self) -> f64 {
         match self.action {
-            Action::Stop(seconds) => self.at_s + seconds,
+            Action::Stop(seconds) | Action::Cut(seconds) => self.at_s + seconds,
             _ => self.at_s,
         }
     }
@@ -91,7 +93,7 @@ impl State {
             (_, State::Promoted) => Err("a promotion is the last that is done"),
             (Action::Kill, State::Up) => Ok(State::Killed),
             (Action::Start, State::Killed) => Ok(State::Up),
-            (Action::Stop(_), State::Up) => Ok(State::Up),
+            (Action::Stop(_) | Action::Cut(_), State::Up) => Ok(State::Up),
             (Action::Hang, State::Up) => Ok(State::Hanging),
             (Action::SwitchOver, State::Up) | (Action::Promote, State::Killed | State::Hanging) => {
                 Ok(State::Promoted)
@@ -117,6 +119,7 @@ impl fmt::Display for Schedule {
                 Action::Start => write!(f, "start")?,
                 Action::Stop(length) => write!(f, "stop {length}s")?,
                 Action::Hang => write!(f, "stop")?,
+                Action::Cut(length) => write!(f, "cut {length}s")?,
                 Action::Promote => write!(f, "promote")?,
                 Action::SwitchOver => write!(f, "switchover")?,
             }
@@ -129,8 +132,8 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let wrong = || {
         format!(
-            "\"{text}\" is not of the form \"30s kill\", \"45s start\", \"60s stop 2s\", \"30s stop\", \"31s promote\" or \
-             \"30s switchover\""
+            "\"{text}\" is not of the form \"30s kill\", \"45s start\", \"60s stop 2s\", \"60s cut 2s\", \"30s stop\", \
+             \"31s promote\" or \"30s switchover\""
         )
     };
     let (at, action) = match words.as_slice() {
@@ -138,6 +141,7 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
         [at, "start"] => (at, Action::Start),
         [at, "stop", length] => (at, Action::Stop(seconds(length).ok_or_else(wrong)?)),
         [at, "stop"] => (at, Action::Hang),
+        [at, "cut", length] => (at, Action::Cut(seconds(length).ok_or_else(wrong)?)),
         [at, "promote"] => (at, Action::Promote),
         [at, "switchover"] => (at, Action::SwitchOver),
         _ => return Err(wrong()),
@@ -172,6 +176,16 @@ impl Schedule {
     pub fn promotes(&self) -> bool {
         let promotes = |fault: &Fault| matches!(fault.action, Action::Promote | Action::SwitchOver);
         self.0.iter().any(promotes)
+    }
+
+    /// Whether the network between two nodes is cut.
+    pub fn cuts(&self) -> bool {
+        self.0.iter().any(|fault| matches!(fault.action, Action::Cut(_)))
+    }
+
+    /// Whether anything is done to processes.
+    pub fn hurts_processes(&self) -> bool {
+        self.0.iter().any(|fault| !matches!(fault.action, Action::Cut(_)))
     }
 
     /// When the last of it is over, in seconds of the measured window.
@@ -214,10 +228,25 @@ mod tests {
             ("1s stop", "a stop needs a length"),
             ("1s stop; 2s start", "start comes after kill"),
             ("1s stop 2s; 4s promote", "comes after kill or stop"),
+            ("1s cut", "is not of the form"),
+            ("1s cut 5s; 4s kill; 9s start", "order of their times"),
+            ("1s kill; 2s cut 1s; 4s start", "is down"),
         ] {
             let error = wrong.parse::<Schedule>().expect_err(wrong);
             assert!(error.contains(says), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn a_cut_hurts_no_process() {
+        let schedule: Schedule = "1s cut 500ms; 3s cut 1s".parse().expect("valid");
+        assert!(schedule.cuts() && !schedule.hurts_processes() && !schedule.restarts());
+        assert_eq!(
+            (schedule.to_string().as_str(), schedule.ends_s()),
+            ("1s cut 0.5s; 3s cut 1s", 4.0)
+        );
+        let both: Schedule = "1s cut 1s; 3s kill; 4s start".parse().expect("valid");
+        assert!(both.cuts() && both.hurts_processes());
     }
 
     #[test]

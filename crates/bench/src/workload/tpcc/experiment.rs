@@ -13,6 +13,7 @@ use super::ledger::{self, Ledger, LedgerVerdict, LedgerWriter};
 use super::load::{self, LoadPlan, LoadReport, LoadedDatabase};
 use super::mix::{KIND_NAMES, KINDS};
 use super::random::NurandConstants;
+use super::remote;
 use super::run_audit;
 use super::settings::{ActiveWarehouses, HomeMode, Settings};
 use super::shards::branches::SERVERS_MAX;
@@ -24,8 +25,8 @@ use super::transactions::{Execution, procedures};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::faults::{Faults, Recoveries};
 use crate::measure::readback;
-use crate::measure::run::{self, SeriesPoint};
-use crate::measure::{RunOutcome, RunPlan, Timeline};
+use crate::measure::run::{self, Role, SeriesPoint};
+use crate::measure::{RunOutcome, RunPlan};
 use crate::workload::loader::LoadMode;
 use mote_driver::{Admin, DriverError, System, Target};
 
@@ -153,6 +154,9 @@ pub fn experiment_over(
 ) -> Result<Experiment, String> {
     let fail = |what: &str, error: DriverError| format!("{what}: {error}");
     check_servers(&settings, targets)?;
+    if !settings.agents.is_empty() {
+        remote::check(&settings, targets.len(), faults.is_some())?;
+    }
     let mut admins = connect_all(targets)?;
     let mut experiment = Experiment {
         target: targets
@@ -386,12 +390,6 @@ fn run_measured(
         audit: Mutex::new(InputAudit::default()),
         counts: Mutex::new(Counts::default()),
     });
-    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-    let timeline = Arc::new(Timeline::new(
-        terminals,
-        nanoseconds(settings.warmup_s),
-        nanoseconds(settings.duration_s),
-    ));
     observer.phase(&format!(
         "{terminals} terminals on {} connections: {} s warm-up, {} s measured",
         settings.connections, settings.warmup_s, settings.duration_s
@@ -407,6 +405,11 @@ fn run_measured(
         constants: NurandConstants::for_run(&mut Prng::fork(settings.seed, 1), loaded.load_c_last),
         run: mote_common::env::real::entropy_u64(),
     };
+    let agents = remote::agents(&crew, home_fixed, loaded.load_c_last)?;
+    let (timeline, role) = match agents.len() {
+        0 => (crew.timeline(terminals), Role::Alone),
+        some => (crew.timeline(some), Role::Leads(agents)),
+    };
     let mut watch = |point: &SeriesPoint| {
         if let Some(ledger) = &shared.ledger {
             ledger.flush();
@@ -420,6 +423,7 @@ fn run_measured(
         server,
         open_loop: settings.open_loop,
         faults,
+        role,
         watch: &mut watch,
     };
     let outcome = run::execute(plan, |context, fibers| crew.populate(context, fibers))?;
@@ -436,11 +440,11 @@ fn run_measured(
     if let Some(shards) = &mut experiment.shards {
         shards.counts = *shared.counts.lock().expect("no panic while held");
     }
-    experiment.audit = shared
-        .audit
-        .lock()
-        .expect("no panic while held")
-        .verdicts(warehouses);
+    let mut audit = *shared.audit.lock().expect("no panic while held");
+    for report in &outcome.reports {
+        audit.merge(&remote::audit(report)?);
+    }
+    experiment.audit = audit.verdicts(warehouses);
     experiment.audit.extend(run_audit::verdicts(
         &outcome,
         settings.mix,

@@ -3,7 +3,7 @@
 //! Counted are the inputs of transactions that ended well within the window. What a whole run is judged by beside its
 //! inputs stands in `run_audit`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::input::{CustomerKey, Input, LINES_MAX, NewOrderInput, UNUSED_ITEM};
 
@@ -11,7 +11,7 @@ use super::input::{CustomerKey, Input, LINES_MAX, NewOrderInput, UNUSED_ITEM};
 const LINES_MIN: usize = 5;
 
 /// Counts of inputs drawn; mergeable.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub struct InputAudit {
     new_orders: u64,
     rolled_back: u64,

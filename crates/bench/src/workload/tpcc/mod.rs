@@ -29,6 +29,7 @@ pub mod delivery_results;
 pub mod acid;
 pub mod settings;
 mod terminals;
+pub mod remote;
 mod experiment;
 pub mod shards;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::mix::{self, MixMode};
 use super::transactions::Execution;
@@ -10,7 +10,7 @@ use crate::measure::arrivals::OpenLoop;
 use crate::workload::loader::LoadMode;
 
 /// SQL's isolation levels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     ReadCommitted,
@@ -73,7 +73,10 @@ impl ActiveWarehouses {
 pub struct Settings {
     pub warehouses: i32,
     pub connections: usize,
+    /// Of each agent, if there are any.
     pub driver_threads: usize,
+    /// HOST:PORT of those that drive the terminals; none: this process does.
+    pub agents: Vec<String>,
     pub warmup_s: f64,
     pub duration_s: f64,
     pub seed: u64,
@@ -106,6 +109,7 @@ impl Settings {
             warehouses,
             connections,
             driver_threads: (processors / 2).clamp(1, connections.max(1)),
+            agents: Vec::new(),
             warmup_s: 0.0,
             duration_s: 0.0,
             seed: 1,

@@ -18,7 +18,7 @@ use super::terminal::{DeliveryWorker, Runner, Shared, Terminal};
 use super::transactions::Scratch;
 use super::transactions::delivery::Delivered;
 use super::transactions::new_order::OrderProgress;
-use crate::measure::ThreadContext;
+use crate::measure::{ThreadContext, Timeline};
 use crate::workload::pool::Pool;
 use mote_driver::{FiberLoop, StatementSet, Target};
 
@@ -41,6 +41,16 @@ pub struct Crew<'a> {
 }
 
 impl Crew<'_> {
+    /// On a clock that begins when so many terminals are connected.
+    pub fn timeline(&self, participants: usize) -> Arc<Timeline> {
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+        Arc::new(Timeline::new(
+            participants,
+            nanoseconds(self.settings.warmup_s),
+            nanoseconds(self.settings.duration_s),
+        ))
+    }
+
     pub fn populate(&self, context: &ThreadContext, fibers: &mut FiberLoop) -> std::io::Result<()> {
         let keyed = self.settings.pace.is_some();
         let deliveries = keyed.then(|| Rc::new(RefCell::new(VecDeque::new())));

@@ -17,7 +17,7 @@ pub mod procedures;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::input::CustomerKey;
 use super::shards::branches::Branches;
@@ -26,7 +26,7 @@ use mote_driver::statement::BindWriter;
 use mote_driver::{DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
 
 /// How the terminals' transactions reach the server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Execution {
     /// A round trip for each statement, as BenchmarkSQL has it
