@@ -11,7 +11,8 @@
 # Servers refuse to run as root, so root hands them to the users that Debian's packages make.
 # Environment: SYSTEMS_DIRECTORY (target/systems; put it on the disk whose durability shall count), SYSTEMS_MEMORY (1GB:
 # shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_PG15_STANDBY_PORT (5416),
-# SYSTEMS_PG18_PORT (5418), SYSTEMS_MARIADB_PORT (3310).
+# SYSTEMS_PG18_PORT (5418), SYSTEMS_MARIADB_PORT (3310), SYSTEMS_CGROUP (none: the directory of a cgroup that is there, whose
+# limits then hold for every server that is started, with its pages in the kernel's cache).
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -164,7 +165,7 @@ mariadb_stop() {
 }
 
 usage() {
-    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
@@ -186,6 +187,10 @@ pg15 | pg15-standby | pg18 | mariadb) ;;
     ;;
 esac
 data=$directory/$name/data
+if [ "$1" = start ] && [ -n "${SYSTEMS_CGROUP:-}" ]; then
+    # Children stay in the cgroup of who makes them.
+    echo $$ >"$SYSTEMS_CGROUP/cgroup.procs" || { say "$SYSTEMS_CGROUP takes no processes"; exit 2; }
+fi
 does=$(echo "$name" | tr - _)
 case $1 in
 start) "${does}_start" ;;

@@ -57,6 +57,27 @@ impl Present {
         Ok(())
     }
 
+    /// Lets a system that a program has started stop and start with so much memory for its buffers; `None` is as it was. False for
+    /// those whose memory nobody here decides.
+    pub(super) fn with_memory(&mut self, megabytes: Option<u64>) -> Result<bool, String> {
+        let Hands::Program(program) = &self.hands else {
+            return Ok(false);
+        };
+        tell(program, "stop", &self.name)?;
+        let memory = megabytes.map(|megabytes| format!("{megabytes}MB"));
+        let memory = memory.as_deref().map(|memory| ("SYSTEMS_MEMORY", memory));
+        tell_with(program, "start", &self.name, memory)?;
+        let root = local_server(&self.subject.target);
+        self.subject.processes = root.and_then(ProcessTree::new);
+        Ok(true)
+    }
+
+    /// What it says of itself now.
+    pub(super) fn settings_now(&self) -> Result<Value, String> {
+        let mut admin = Admin::connect(&self.subject.target).map_err(|error| error.to_string())?;
+        Ok(json!(readback::settings(&mut admin).unwrap_or_default()))
+    }
+
     fn stop(self) -> Result<(), String> {
         self.subject.stop()?;
         match &self.hands {
@@ -201,8 +222,19 @@ fn one(
 
 /// What the program of systems says on standard output.
 pub(super) fn tell(program: &Path, what: &str, name: &str) -> Result<String, String> {
+    tell_with(program, what, name, None)
+}
+
+/// The same with something in its environment.
+fn tell_with(
+    program: &Path,
+    what: &str,
+    name: &str,
+    variable: Option<(&str, &str)>,
+) -> Result<String, String> {
     let output = Command::new(program)
         .args([what, name])
+        .envs(variable)
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() {

@@ -61,6 +61,8 @@ pub struct Measurements {
     pub fail_overs: Vec<FailOver>,
     /// Over one and more servers.
     pub shards: Vec<shards::Step>,
+    /// System, and what it said of itself while its windows were measured.
+    pub window_settings: Vec<(String, Value)>,
     /// System, and why no standby stood beside it (X9), or took over from it (X5).
     pub no_standby: Vec<(String, String)>,
     pub not_failed_over: Vec<(String, String)>,
@@ -248,38 +250,59 @@ pub(super) fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Resul
         .map_err(|error| format!("{}: {error}", system.name))
 }
 
-/// The same work within a small and within the whole working set, in two turns: what the load has left behind, and what else
-/// the machine does, shall hit both.
+/// The same work within a small and within the whole working set. A system whose memory the laboratory decides has buffers that hold
+/// the first and not the second.
 fn windows(
     plan: &Plan,
-    systems: &Systems,
+    systems: &mut Systems,
     measured: &mut Measurements,
     quiet: &mut Quiet,
 ) -> Result<(), String> {
-    for system in &systems.present {
-        let (subject, named) = (&system.subject, |error| format!("{}: {error}", system.name));
+    for system in &mut systems.present {
         provide(plan, system, quiet)?;
-        let (small, all) = (plan.window_warehouses(), plan.warehouses);
-        for last in [small, all, all, small] {
-            let settings = Settings {
-                warmup_s: plan.warmup_s / 2.0,
-                duration_s: plan.duration_s / 2.0,
-                active: Some(ActiveWarehouses { first: 1, last }),
-                ..settings(plan, Ladder::SideBySide, plan.window_connections, LoadMode::Never)
-            };
-            let mut silent = Quiet::new(true);
-            let experiment =
-                tpcc::experiment(settings, &subject.target, subject.processes, &mut silent).map_err(named)?;
-            let outcome = experiment.outcome.ok_or("nothing was measured")?;
-            quiet.say(&format!("  {:<10} {last:>5} warehouses in use", system.name));
-            measured.steps.push(Step {
-                ladder: Ladder::Window,
-                system: system.name.clone(),
-                connections: last as usize,
-                summary: summarize(&outcome).with_durability(&outcome, &WRITING, plan.window_connections),
-                outcome,
-            });
+        let name = system.name.clone();
+        let named = |error| format!("{name}: {error}");
+        let small = plan.window_memory_mb();
+        let changed = system.with_memory(Some(small)).map_err(named)?;
+        let done = system.settings_now().and_then(|settings| {
+            measured.window_settings.push((name.clone(), settings));
+            window_steps(plan, system, measured, quiet)
+        });
+        if changed {
+            system.with_memory(None).map_err(named)?;
         }
+        done.map_err(named)?;
+    }
+    Ok(())
+}
+
+/// In two turns: what the load has left behind, and what else the machine does, shall hit both windows.
+fn window_steps(
+    plan: &Plan,
+    system: &Present,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    let subject = &system.subject;
+    let (small, all) = (plan.window_warehouses(), plan.warehouses);
+    for last in [small, all, all, small] {
+        let settings = Settings {
+            warmup_s: plan.warmup_s / 2.0,
+            duration_s: plan.duration_s / 2.0,
+            active: Some(ActiveWarehouses { first: 1, last }),
+            ..settings(plan, Ladder::SideBySide, plan.window_connections, LoadMode::Never)
+        };
+        let mut silent = Quiet::new(true);
+        let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut silent)?;
+        let outcome = experiment.outcome.ok_or("nothing was measured")?;
+        quiet.say(&format!("  {:<10} {last:>5} warehouses in use", system.name));
+        measured.steps.push(Step {
+            ladder: Ladder::Window,
+            system: system.name.clone(),
+            connections: last as usize,
+            summary: summarize(&outcome).with_durability(&outcome, &WRITING, plan.window_connections),
+            outcome,
+        });
     }
     Ok(())
 }

@@ -99,6 +99,12 @@ impl Plan {
         window_warehouses(self.warehouses)
     }
 
+    /// Buffers that hold the small working set of X12 with what it grows by, and not the whole one.
+    pub fn window_memory_mb(&self) -> u64 {
+        const WAREHOUSE_MB: u64 = 160;
+        self.window_warehouses() as u64 * WAREHOUSE_MB
+    }
+
     /// Of the database that several servers share: each has some.
     pub fn shard_warehouses(&self) -> i32 {
         let most = SHARDS.iter().max().copied().unwrap_or(1);

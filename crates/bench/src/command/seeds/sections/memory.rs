@@ -67,9 +67,10 @@ impl Maker<'_> {
         );
         self.table(section, &title, &header, rows.collect());
         section.notes.push(
-            "The fast memory is what a system says of its buffers (shared_buffers, innodb_buffer_pool_size); mote has its data in \
-             memory, and the processor's cache before it. What is outside of a system's buffers may still be in the kernel's cache: \
-             SYSTEMS_MEMORY=128MB makes the buffers small, a cgroup's memory.max the rest. Within fewer warehouses terminals wait \
+            "The fast memory is what a system says of its buffers (shared_buffers, innodb_buffer_pool_size): systems that the \
+             laboratory starts were started anew with buffers for the small working set. mote has its data in \
+             memory, and the processor's cache before it. What is outside of a system's buffers may still be in the kernel's cache; \
+             SYSTEMS_CGROUP=DIR starts servers in a cgroup whose limit bounds that, too. Within fewer warehouses terminals wait \
              more for each other's rows, which works the other way."
                 .into(),
         );
@@ -77,7 +78,8 @@ impl Maker<'_> {
 
     /// Bytes of the memory that is faster than where the rest of the data lies.
     fn fast_memory(&self, system: &str) -> Option<f64> {
-        let settings = self.settings.iter().find(|(name, _)| *name == system)?.1;
+        let settings = &self.measured.window_settings;
+        let settings = &settings.iter().find(|(name, _)| name == system)?.1;
         let text = |name: &str| settings[name].as_str();
         if let Some(pool) = text("innodb_buffer_pool_size") {
             return pool.parse().ok();

@@ -8,8 +8,6 @@
 mod memory;
 mod servers;
 
-use serde_json::Value;
-
 use super::super::systems::Systems;
 use super::NAMES;
 use super::measure::{Ladder, Measurements, Step};
@@ -29,8 +27,6 @@ struct Maker<'a> {
     plan: &'a Plan,
     measured: &'a Measurements,
     systems: Vec<&'a str>,
-    /// What each says of itself.
-    settings: Vec<(&'a str, &'a Value)>,
 }
 
 pub fn all(published: &Published, plan: &Plan, systems: &Systems, measured: &Measurements) -> Vec<Section> {
@@ -42,11 +38,6 @@ pub fn all(published: &Published, plan: &Plan, systems: &Systems, measured: &Mea
             .present
             .iter()
             .map(|system| system.name.as_str())
-            .collect(),
-        settings: systems
-            .present
-            .iter()
-            .map(|system| (system.name.as_str(), &system.settings))
             .collect(),
     };
     NAMES.iter().map(|name| maker.section(name)).collect()
