@@ -12,7 +12,7 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::{DriverError, DriverResult, ServerError};
 use super::fiber::Wait;
@@ -114,10 +114,19 @@ pub struct Session {
     /// How long an answer may take, and until when the one under way may, on the run's clock.
     answer_timeout: Option<Duration>,
     deadline_ns: Option<u64>,
+    /// On a thread that blocks: until when the log-in may take; `None` behind it.
+    log_in_by: Option<Instant>,
     pub traffic: Traffic,
     server_version: String,
     /// Whether the server said that it takes no writes.
     standby: bool,
+}
+
+fn late() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the server did not answer within the timeout",
+    )
 }
 
 /// What is said of a server that takes no writes where they are wanted, in PostgreSQL's terms: it cannot be connected to now.
@@ -167,11 +176,15 @@ impl Session {
             usable: true,
             answer_timeout: target.answer_timeout,
             deadline_ns: wait.deadline(Some(target.connect_timeout)),
+            log_in_by: matches!(wait, Wait::Blocking).then(|| Instant::now() + target.connect_timeout),
             traffic: Traffic::default(),
             server_version: String::new(),
             standby: false,
         };
         session.start_up(target, wait)?;
+        if session.log_in_by.take().is_some() {
+            session.socket.set_read_timeout(session.answer_timeout)?;
+        }
         if !session.statements.is_empty() {
             let statements = Arc::clone(&session.statements);
             statements.write_parses(&mut session.output);
@@ -410,11 +423,20 @@ impl Session {
             return Ok(());
         }
         self.usable = false;
-        let late = io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the server did not answer within the timeout",
-        );
-        Err(late.into())
+        Err(late().into())
+    }
+
+    /// Each read of a log-in has the time that is left of the whole of it.
+    fn bound_log_in(&mut self) -> DriverResult<()> {
+        let Some(by) = self.log_in_by else {
+            return Ok(());
+        };
+        let left = by.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            self.usable = false;
+            return Err(late().into());
+        }
+        Ok(self.socket.set_read_timeout(Some(left))?)
     }
 
     /// More of the answer, waiting for it if need be.
@@ -473,6 +495,7 @@ impl Session {
     /// One successful read.
     fn read(&mut self, buffer: &mut [u8], wait: &Wait<'_>) -> DriverResult<usize> {
         loop {
+            self.bound_log_in()?;
             match self.socket.read(buffer) {
                 Ok(0) => {
                     self.usable = false;
@@ -561,6 +584,49 @@ impl Drop for Session {
                 Some(_) => Translator::goodbye(&mut goodbye),
             }
             let _ = self.socket.write(&goodbye);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    /// Opens a session at a server that accepts, says `greeting` every 20 ms, and nothing else.
+    fn log_in_at(greeting: &'static [u8]) -> (DriverResult<Session>, Duration) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("somebody connects");
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_secs(20) && stream.write_all(greeting).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+                let mut said = [0; 1000];
+                stream.set_nonblocking(true).expect("it is open");
+                if matches!(io::Read::read(&mut stream, &mut said), Ok(0)) {
+                    return;
+                }
+            }
+        });
+        let mut target = Target::parse(&format!("postgres://a@127.0.0.1:{port}/a")).expect("it is sound");
+        target.connect_timeout = Duration::from_millis(300);
+        let began = Instant::now();
+        let opened = Session::open(&target, Arc::new(StatementSet::new(Vec::new())), &Wait::Blocking);
+        let lasted = began.elapsed();
+        server.join().expect("no panic");
+        (opened, lasted)
+    }
+
+    #[test]
+    fn a_server_that_accepts_and_stands_still_is_given_up() {
+        // The second one says something all the time, but does not let anybody in.
+        for greeting in [&b""[..], b"N\0\0\0\x05\0"] {
+            let (opened, lasted) = log_in_at(greeting);
+            let error = opened.err().expect("nobody is let in").to_string();
+            assert!(error.contains("did not answer within the timeout"), "{error}");
+            assert!(lasted < Duration::from_secs(10), "{lasted:?}");
         }
     }
 }

@@ -21,7 +21,8 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Connects and registers the socket. A fiber's loop goes on meanwhile.
+    /// Connects and registers the socket. A fiber's loop goes on meanwhile. One that blocks waits for the log-in's answers no
+    /// longer than for the connection ([`Socket::set_read_timeout`]).
     pub fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
         #[cfg(feature = "odbc")]
         if target.odbc.is_some() {
@@ -35,6 +36,7 @@ impl Socket {
                 // The kernel connects it at once, or says that it cannot.
                 let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port)))?;
                 stream.set_nonblocking(matches!(wait, Wait::Fiber(_)))?;
+                stream.set_read_timeout(Some(target.connect_timeout))?;
                 let token = wait.register(stream.as_raw_fd())?;
                 Ok((Socket::Unix(stream), token))
             }
@@ -50,7 +52,7 @@ impl Socket {
                         Ok((stream, token)) => {
                             stream.set_nodelay(true)?;
                             if matches!(wait, Wait::Blocking) {
-                                stream.set_read_timeout(target.answer_timeout)?;
+                                stream.set_read_timeout(Some(target.connect_timeout))?;
                             }
                             let Some(config) = target.tls() else {
                                 return Ok((Socket::Tcp(stream), token));
@@ -72,6 +74,15 @@ impl Socket {
             Socket::Tcp(stream) => stream.read(buffer),
             Socket::Unix(stream) => stream.read(buffer),
             Socket::Tls(stream) => stream.read(buffer),
+        }
+    }
+
+    /// Of a socket that blocks; `None`: without end. Not zero.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(stream) => stream.set_read_timeout(timeout),
+            Socket::Unix(stream) => stream.set_read_timeout(timeout),
+            Socket::Tls(stream) => stream.set_read_timeout(timeout),
         }
     }
 
@@ -142,7 +153,8 @@ fn ask_for_tls(
                 return Err(io::Error::new(io::ErrorKind::Unsupported, refused));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if !wait.socket(token, deadline) {
+                // A socket that blocks has waited for as long as it may.
+                if matches!(wait, Wait::Blocking) || !wait.socket(token, deadline) {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,
                         "no answer within the timeout",

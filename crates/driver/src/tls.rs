@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
@@ -120,6 +121,10 @@ impl TlsStream {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let connection = ClientConnection::new(config, name).map_err(invalid)?;
         Ok(TlsStream { connection, stream })
+    }
+
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(timeout)
     }
 
     fn push(&mut self) -> io::Result<()> {

@@ -7,7 +7,8 @@
 //!
 //! `?sslmode=require` and `?sslmode=verify-full&sslrootcert=FILE` encrypt (`tls`).
 //!
-//! `?connect_timeout=SECONDS` (10) and `?answer_timeout=SECONDS` (none) bound waiting.
+//! `?connect_timeout=SECONDS` (10) bounds the connection, and once more the log-in; `?answer_timeout=SECONDS` (none) each
+//! answer behind it.
 //!
 //! Invariant: `Display` never shows the password, so a `Target` may go into reports.
 

@@ -141,7 +141,10 @@ pub fn open_plain(target: &Target, name: &str) -> Result<Session, String> {
 
 pub fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
     let failed = |error: DriverError| format!("{target}: {error}");
-    let mut session = open(target, name)?;
+    // A server that accepts and then stands still is asked again later; the stream itself has another patience.
+    let mut target = target.clone();
+    target.answer_timeout.get_or_insert(target.connect_timeout);
+    let mut session = open(&target, name)?;
     session
         .send_simple("START_REPLICATION PHYSICAL 0/0", &Wait::Blocking)
         .map_err(failed)?;

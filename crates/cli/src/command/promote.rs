@@ -74,7 +74,9 @@ pub fn run(arguments: &PromoteArguments) -> ExitCode {
 }
 
 fn promote_running(url: &str, timeout: Duration) -> Result<String, String> {
-    let target = Target::parse(url)?;
+    let mut target = Target::parse(url)?;
+    // Whoever stands still meanwhile is not waited for longer, either.
+    target.answer_timeout.get_or_insert(timeout);
     let failed = |error| format!("{target} could not be promoted: {error}");
     let mut admin = Admin::connect(&target).map_err(failed)?;
     if !follows(&mut admin).map_err(failed)? {
