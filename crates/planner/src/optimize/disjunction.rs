@@ -1,14 +1,96 @@
-//! What all arms of an OR demand is demanded by the whole: `(k = j AND a) OR (k = j AND b)` is `k = j AND (a OR b)`, and `k = j`
-//! may be the key of a join.
+//! What an OR over several relations says of the join, and of each relation alone.
 //!
-//! Both laws used (distribution, and `a OR (a AND b)` is `a`) hold with NULLs too. A condition that answers differently each
-//! time, or holds a sub-query, stays where it is.
+//!  1. What all arms demand is demanded by the whole: `(k = j AND a) OR (k = j AND b)` is `k = j AND (a OR b)`, and `k = j`
+//!     may be the key of a join.
+//!  2. Where each arm restricts a relation, the OR of these parts is a condition of that relation, which its scan tests before
+//!     any join: `(a = 1 AND x = 2) OR (a = 3 AND x = 4)` lets only rows with `a = 1 OR a = 3` through. The OR itself stays,
+//!     since it says more; how many rows it leaves is then counted without the part that the scan has counted.
+//!
+//! The laws used in 1 (distribution, and `a OR (a AND b)` is `a`) hold with NULLs too. In 2 a row that a restriction does not
+//! find true makes no arm true; so a restriction is added only where rows that are not joined do not come out extended by
+//! nulls: to either side of an inner or semi join, to the right side of a left or anti join, to no side of a full join. A
+//! condition that answers differently each time, or holds a sub-query, stays where it is.
 
 use mote_sql::bind::conjuncts;
 use mote_sql::bind::query::FromTree;
 use mote_sql::expr::Expr;
 
+use super::Planner;
+use super::estimate::selectivity;
 use super::rewrite::row_list_parts;
+
+/// A restriction that lets more than this part of the rows through is not worth testing.
+const USEFUL_PART: f64 = 0.9;
+
+impl Planner<'_> {
+    /// What a condition that links relations says of `wanted` items alone: none of its parts reads `others`. Items of outer
+    /// queries may be read. What it counts for is noted, so that [`Planner::part_left`] does not count it again.
+    pub(super) fn restriction(&mut self, condition: &Expr, wanted: &[u16], others: &[u16]) -> Option<Expr> {
+        let Expr::Or(arms) = condition else {
+            return None;
+        };
+        let found = self.of_arms(arms, wanted, others)?;
+        let part = selectivity(&found, &self.items);
+        if part > USEFUL_PART {
+            return None;
+        }
+        match self.counted.iter_mut().find(|(known, _)| known.same(condition)) {
+            Some((_, known)) => *known *= part,
+            None => self.counted.push((condition.clone(), part)),
+        }
+        Some(found)
+    }
+
+    /// By how much what conditions leave is to be raised, because restrictions made from them have been counted.
+    pub(super) fn part_left(&self, conditions: &[&Expr], part: f64) -> f64 {
+        let mut part = part;
+        for (condition, counted) in &self.counted {
+            if conditions.iter().any(|given| given.same(condition)) {
+                part = (part / counted.max(f64::MIN_POSITIVE)).min(1.0);
+            }
+        }
+        part
+    }
+
+    /// None where an arm says nothing of the wanted items.
+    fn of_arms(&mut self, arms: &[Expr], wanted: &[u16], others: &[u16]) -> Option<Expr> {
+        let mut found: Vec<Expr> = Vec::with_capacity(arms.len());
+        for arm in arms {
+            let own = match self.of_arm(arm, wanted, others)? {
+                Expr::Or(inner) => inner,
+                other => vec![other],
+            };
+            for part in own {
+                if !found.iter().any(|known| known.same(&part)) {
+                    found.push(part);
+                }
+            }
+        }
+        Some(match found.len() {
+            1 => found.remove(0),
+            _ => Expr::Or(found),
+        })
+    }
+
+    fn of_arm(&mut self, arm: &Expr, wanted: &[u16], others: &[u16]) -> Option<Expr> {
+        match arm {
+            Expr::And(parts) => {
+                let of_parts = parts.iter().filter_map(|part| self.of_arm(part, wanted, others));
+                let own: Vec<Expr> = of_parts.collect();
+                (!own.is_empty()).then(|| all_of(own))
+            }
+            Expr::Or(arms) => self.of_arms(arms, wanted, others),
+            part => {
+                if part.is_volatile() || part.contains_subplan() {
+                    return None;
+                }
+                let read = self.items_read(part);
+                let reads = |items: &[u16]| read.iter().any(|item| items.contains(item));
+                (reads(wanted) && !reads(others)).then(|| part.clone())
+            }
+        }
+    }
+}
 
 /// The conjuncts of a condition, those of its OR's taken out that all arms share.
 pub(super) fn conjuncts_with_common(condition: Expr) -> impl Iterator<Item = Expr> {

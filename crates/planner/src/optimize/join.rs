@@ -145,6 +145,7 @@ impl Planner<'_> {
                 1 => local[units.trailing_zeros() as usize].push(condition),
                 _ => {
                     self.need(&condition);
+                    self.restrict_units(&condition, units, &item_sets, &mut local);
                     links.push(Link {
                         units,
                         condition: Some(condition),
@@ -175,6 +176,22 @@ impl Planner<'_> {
             joined = self.filtered(joined, free)?;
         }
         Ok(joined)
+    }
+
+    /// What an OR over several units says of each alone goes down to it.
+    fn restrict_units(&mut self, condition: &Expr, read: u64, units: &[Vec<u16>], local: &mut [Vec<Expr>]) {
+        if !matches!(condition, Expr::Or(_)) {
+            return;
+        }
+        for (position, items) in units.iter().enumerate().filter(|(at, _)| read & (1 << at) != 0) {
+            let others: Vec<u16> = units
+                .iter()
+                .flatten()
+                .filter(|item| !items.contains(item))
+                .copied()
+                .collect();
+            local[position].extend(self.restriction(condition, items, &others));
+        }
     }
 
     fn no_items(&mut self, conditions: Vec<Expr>) -> SqlResult<Joined> {
@@ -304,6 +321,10 @@ impl Planner<'_> {
                 own.push(condition);
             } else {
                 self.need(&condition);
+                // A row of the right side that does not satisfy this is joined with none; the left side's rows all stay.
+                if kind == FromJoin::Left {
+                    own.extend(self.restriction(&condition, &right_items, &left_items));
+                }
                 linking.push(condition);
             }
         }
@@ -343,11 +364,17 @@ impl Planner<'_> {
         filter: Vec<Expr>,
     ) -> SqlResult<Joined> {
         let left_items = mote_sql::bind::items_of(std::slice::from_ref(&left));
+        let right_items = mote_sql::bind::items_of(std::slice::from_ref(&right));
         let (mut own, mut linking) = (Vec::new(), Vec::new());
+        let mut filter = filter;
         for condition in condition {
             let read = self.items_read(&condition);
             if read.iter().any(|item| left_items.contains(item)) {
                 self.need(&condition);
+                own.extend(self.restriction(&condition, &right_items, &left_items));
+                if kind == FromJoin::Semi {
+                    filter.extend(self.restriction(&condition, &left_items, &right_items));
+                }
                 linking.push(condition);
             } else {
                 own.push(condition);

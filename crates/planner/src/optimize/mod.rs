@@ -90,6 +90,8 @@ pub(super) struct Planner<'a> {
     writes: bool,
     /// See `Plan::constants_matter`.
     constants_matter: Cell<bool>,
+    /// Conditions of joins from which restrictions of single relations were made, with the part of rows these leave.
+    counted: Vec<(Expr, f64)>,
 }
 
 /// Turns a bound statement into a plan.
@@ -122,6 +124,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         marks: false,
         writes: false,
         constants_matter: Cell::new(false),
+        counted: Vec::new(),
     };
     planner.note_subquery_reads();
     planner.note_volatile_with();

@@ -413,11 +413,12 @@ fn what_all_arms_of_an_or_demand_is_a_key() {
     check(
         "SELECT t.b FROM t, u WHERE (t.g = u.x AND t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.g = u.x)",
         r#"
-        Hash Join
-          Hash Cond: (t.g = (u.x)::bigint)
+        Nested Loop
           Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR (u.y = 'r'::text))
-          ->  Seq Scan on t
           ->  Seq Scan on u
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
+          ->  Index Scan using t_g on t
+                Index Cond: (g = $:0)
         "#,
     );
     check(
@@ -443,6 +444,92 @@ fn what_all_arms_of_an_or_demand_is_a_key() {
         r#"
         Seq Scan on t
           Filter: (((random() < '0.5'::numeric::double precision) AND (b = 'x'::text)) OR ((random() < '0.5'::numeric::double precision) AND h))
+        "#,
+    );
+}
+
+#[test]
+fn an_or_over_two_tables_restricts_each() {
+    check(
+        "SELECT t.b FROM t, u WHERE t.g = u.x AND ((t.b = 'p' AND u.y = 'q' AND t.h) OR (u.y = 'r' AND t.b = 's'))",
+        r#"
+        Nested Loop
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text) AND t.h) OR ((u.y = 'r'::text) AND (t.b = 's'::text)))
+          ->  Seq Scan on t
+                Filter: (((b = 'p'::text) AND h) OR (b = 's'::text))
+          ->  Index Scan using u_x on u
+                Index Cond: (x = $:0)
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
+        "#,
+    );
+    // Only where each arm says something, and nothing that is computed anew each time or reads a sub-query.
+    check(
+        "SELECT t.b FROM t, u WHERE t.g = u.x AND ((t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND random() < 0.5))",
+        r#"
+        Nested Loop
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR ((u.y = 'r'::text) AND (random() < '0.5'::numeric::double precision)))
+          ->  Seq Scan on u
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
+          ->  Index Scan using t_g on t
+                Index Cond: (g = $:0)
+        "#,
+    );
+    // An arm that is an OR itself, and an arm that has one.
+    check(
+        "SELECT t.b FROM t, u WHERE t.g = u.x AND (((t.b = 'p' OR t.b = 'q') AND u.y = 'q') OR (t.b = 's' AND u.y = 't'))",
+        r#"
+        Nested Loop
+          Join Filter: ((((t.b = 'p'::text) OR (t.b = 'q'::text)) AND (u.y = 'q'::text)) OR ((t.b = 's'::text) AND (u.y = 't'::text)))
+          ->  Seq Scan on u
+                Filter: ((y = 'q'::text) OR (y = 't'::text))
+          ->  Index Scan using t_g on t
+                Index Cond: (g = $:0)
+                Filter: ((b = 'p'::text) OR (b = 'q'::text) OR (b = 's'::text))
+        "#,
+    );
+    // The left side's rows of an outer join all stay; those of the right side that cannot be joined need not be read.
+    check(
+        "SELECT t.b FROM t LEFT JOIN u ON t.g = u.x AND ((t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.b = 's'))",
+        r#"
+        Hash Left Join
+          Hash Cond: (t.g = (u.x)::bigint)
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR ((u.y = 'r'::text) AND (t.b = 's'::text)))
+          ->  Seq Scan on t
+          ->  Seq Scan on u
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
+        "#,
+    );
+    check(
+        "SELECT t.b FROM t FULL JOIN u ON t.g = u.x AND ((t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.b = 's'))",
+        r#"
+        Hash Full Join
+          Hash Cond: (t.g = (u.x)::bigint)
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR ((u.y = 'r'::text) AND (t.b = 's'::text)))
+          ->  Seq Scan on t
+          ->  Seq Scan on u
+        "#,
+    );
+    check(
+        "SELECT t.b FROM t WHERE NOT EXISTS (SELECT FROM u WHERE t.g = u.x AND ((t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.b = 's')))",
+        r#"
+        Hash Anti Join
+          Hash Cond: (t.g = (u.x)::bigint)
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR ((u.y = 'r'::text) AND (t.b = 's'::text)))
+          ->  Seq Scan on t
+          ->  Seq Scan on u
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
+        "#,
+    );
+    check(
+        "SELECT t.b FROM t WHERE EXISTS (SELECT FROM u WHERE t.g = u.x AND ((t.b = 'p' AND u.y = 'q') OR (u.y = 'r' AND t.b = 's')))",
+        r#"
+        Nested Loop Semi Join
+          Join Filter: (((t.b = 'p'::text) AND (u.y = 'q'::text)) OR ((u.y = 'r'::text) AND (t.b = 's'::text)))
+          ->  Seq Scan on t
+                Filter: ((b = 'p'::text) OR (b = 's'::text))
+          ->  Index Scan using u_x on u
+                Index Cond: (x = $:0)
+                Filter: ((y = 'q'::text) OR (y = 'r'::text))
         "#,
     );
 }

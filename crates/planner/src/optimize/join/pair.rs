@@ -99,7 +99,7 @@ impl Planner<'_> {
         let unconditional = kind == JoinKind::Full && conditions.iter().all(constant);
         let part = match keeps_left_only(kind) {
             true => matched(conditions, right_items, right_rows, &self.items),
-            false => all_hold(conditions.iter().copied(), &self.items),
+            false => self.part_left(conditions, all_hold(conditions.iter().copied(), &self.items)),
         };
         let mut pairing = Pairing {
             part,

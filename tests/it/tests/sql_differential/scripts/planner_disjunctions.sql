@@ -18,3 +18,30 @@ select count(*) from p where (k in (1, 2) and size = 1) or (k in (1, 2) and size
 select count(*) from l where (exists (select from p where p.k = l.k) and q = 1) or (exists (select from p where p.k = l.k) and q = 2);
 update p set size = 0 where (k = 1 and size = 1) or (k = 1 and brand = 'b1') returning k, size;
 with gone as (delete from l using p where (l.k = p.k and p.size = 0) or (p.k = l.k and p.brand = 'nosuch') returning l.o) select count(*) from gone;
+-- An OR that restricts each of its tables: the scans test their part of it, and no row is lost or won.
+insert into p select g, 'b' || (g % 5), g % 7 from generate_series(41, 60) g;
+insert into l select g, g % 50, g % 13 from generate_series(400, 500) g;
+select count(*), sum(l.o), sum(p.k) from l, p where p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q between 4 and 9) or (brand = 'b3' and q is null));
+select count(*), sum(l.o), sum(p.k) from l, p where p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2'));
+select count(*), sum(l.o), sum(p.k) from l, p where p.k = l.k and (((brand = 'b1' or size = 2) and q < 5) or (brand = 'b2' and (q = 3 or q = 4 or l.o = 20)));
+select count(*), sum(l.o), sum(p.k) from l join p using (k) where (brand = 'b1' and q < 5) is not true;
+select count(*), sum(l.o), sum(p.k) from l left join p on p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q > 7));
+select count(*), sum(l.o), sum(p.k) from l right join p on p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q > 7));
+select count(*), sum(l.o), sum(p.k) from l full join p on p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q > 7));
+select count(*), sum(l.o), sum(p.k) from l left join p on p.k = l.k where (brand = 'b1' and q < 5) or (brand is null and q > 7);
+select count(*), sum(l.o), sum(p.k) from l left join p on p.k = l.k where (brand is null and q < 5) or (size is null and q > 7);
+select count(*), sum(l.o) from l where exists (select from p where p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q > 7)));
+select count(*), sum(l.o) from l where not exists (select from p where p.k = l.k and ((brand = 'b1' and q < 5) or (brand = 'b2' and q > 7)));
+select count(*), sum(l.o) from l where l.k in (select p.k from p where (brand = 'b1' and q < 5) or (brand = 'b2' and q > 7));
+select count(*) from l a, l b, p where a.k = p.k and b.k = p.k and ((a.q = 1 and b.q = 2 and brand = 'b1') or (a.q = 3 and b.q = 4 and brand = 'b2') or (a.q = 5 and b.q = 5));
+select count(*) from l a join (l b left join p on p.k = b.k) on a.o = b.o + 1 where (a.q = 1 and brand = 'b1') or (a.q = 2 and brand is null);
+select (select count(*) from l b where b.k = l.k and ((b.q = 1 and l.q = 2) or (b.q = 3 and l.q = 4))) as n, count(*) from l group by 1 order by 1;
+select count(*) from p, lateral (select * from l where l.k = p.k and ((q = 1 and brand = 'b1') or (q = 2 and brand = 'b2')) offset 0) x;
+update l set q = q + 1 from p where p.k = l.k and ((brand = 'b1' and q = 1) or (brand = 'b2' and q = 2));
+delete from l using p where p.k = l.k and ((brand = 'b1' and q = 2) or (brand = 'b2' and q = 3));
+select count(*), sum(q) from l;
+-- As TPC-H's query 19 has it.
+prepare q19 (text, text, int) as select count(*), sum(l.o) from l, p where (p.k = l.k and brand = $1 and size in (1, 2) and q >= $3 and q <= $3 + 5 and l.o > 3) or (p.k = l.k and brand = $2 and size between 1 and 5 and q >= 2 and l.o > 3);
+execute q19 ('b1', 'b3', 2);
+execute q19 (null, 'b3', 2);
+execute q19 ('b1', 'b3', null);
