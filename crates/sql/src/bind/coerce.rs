@@ -521,7 +521,8 @@ fn depends_on_session(text: &str, target: Oid) -> bool {
             !(iso && bytes.iter().copied().all(plain))
         }
         oid::TIME => text.bytes().any(|byte| byte.is_ascii_alphabetic()),
-        oid::INTERVAL => true,
+        // IntervalStyle says what a leading sign counts for, and nothing else of what is read.
+        oid::INTERVAL => text.contains('-'),
         other => is_row(other),
     }
 }

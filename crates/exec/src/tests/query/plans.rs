@@ -87,3 +87,47 @@ fn a_measured_run_counts_what_its_nodes_did() {
     // The same statement plainly run is none the wiser.
     assert_eq!(shown(&mut session, "select count(*) from t where g = 2"), "10");
 }
+
+#[test]
+fn an_interval_is_read_once_unless_a_setting_reads_its_sign() {
+    let (database, _clock) = database_and_clock();
+    let mut session = session(&database);
+    session
+        .query("create table shipped (day date, moment timestamp)")
+        .expect("a table");
+    let mut plan = |condition: &str| {
+        let explain = format!("explain (costs off) select from shipped where {condition}");
+        shown(&mut session, &explain)
+    };
+    // What every row is compared with is worked out when the plan is made.
+    for (condition, constant) in [
+        (
+            "day < date '1994-01-01' + interval '1' year",
+            "'1995-01-01 00:00:00'",
+        ),
+        (
+            "day >= date '1998-12-01' - interval '90' day",
+            "'1998-09-02 00:00:00'",
+        ),
+        (
+            "moment > timestamp '2024-01-31' + interval '1 mon 2:03'",
+            "'2024-02-29 02:03:00'",
+        ),
+    ] {
+        let plan = plan(condition);
+        assert!(plan.contains(constant) && !plan.contains("interval"), "{plan}");
+    }
+    // IntervalStyle decides what the sign is of.
+    let signed = plan("moment > timestamp '2024-01-31' + interval '-1 2:03:04'");
+    assert!(signed.contains("interval"), "{signed}");
+    let mut told = |style: &str| {
+        session
+            .query(&format!("set intervalstyle = {style}"))
+            .expect("a setting");
+        shown(&mut session, "select extract(hour from interval '-1 2:03:04')")
+    };
+    assert_eq!(
+        (told("postgres"), told("sql_standard")),
+        ("2".into(), "-2".into())
+    );
+}
