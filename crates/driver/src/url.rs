@@ -305,7 +305,8 @@ impl Target {
         Ok(())
     }
 
-    fn set_sslmode(&mut self, mode: &str) -> Result<(), String> {
+    /// As `?sslmode=` in a URL.
+    pub fn set_sslmode(&mut self, mode: &str) -> Result<(), String> {
         self.encryption = match mode {
             // Whoever leaves it open is not encrypted.
             "disable" | "allow" | "prefer" => Encryption::None,

@@ -87,3 +87,50 @@ fn sysbench_s_transactions_run_and_are_counted() {
     }
     assert_eq!(out.matches("PASS condition  1").count(), 2, "{out}");
 }
+
+#[test]
+fn ch_s_queries_run_on_the_tables_of_order_entry_and_beside_it() {
+    let server = TestServer::start("ch");
+    let url = server.url();
+    let mut arguments = vec!["ch", "--queries", "1,6,22", "--runs", "2", "-q", "--target", &url];
+    arguments.extend(["--terminals", "2", "-d", "2"]);
+    let out = bench(&arguments).good();
+    assert!(out.contains("PASS every query is answered"), "{out}");
+    assert!(
+        out.contains("order entry with 2 terminals") && out.contains("| PASS"),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_speed_table_has_a_verdict_for_each_line() {
+    let server = TestServer::start("speed");
+    let targets = two_targets(&server);
+    let html = std::env::temp_dir().join(format!("mote-it-{}-speed.html", std::process::id()));
+    let html = html.to_str().expect("a path of letters");
+    let mut arguments = vec![
+        "speed",
+        "--only",
+        "tpch,planning,tls",
+        "--scale",
+        "0.001",
+        "--rounds",
+        "1",
+    ];
+    arguments.extend(["-q", "--html", html]);
+    arguments.extend(["--target", &targets[0], "--target", &targets[1]]);
+    let said = bench(&arguments);
+    for line in [
+        "TPC-H: queries that end",
+        "TPC-H: geometric mean of speeds",
+        "planning a six-way join, us",
+        "not measured",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    let page = std::fs::read_to_string(html).expect("a page");
+    assert!(page.contains("Multiples of the target"), "a chart");
+    for path in [html.to_string(), html.replace(".html", ".md")] {
+        std::fs::remove_file(&path).expect("it was written");
+    }
+}

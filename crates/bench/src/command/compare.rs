@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use serde::Serialize;
 use serde_json::json;
 
 use super::args::{CompareArgs, Measurement, TargetArgs};
+use super::judgement::{self, Judgement};
 use super::{Subject, default_driver_threads};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::SeriesPoint;
@@ -51,68 +51,6 @@ impl Figures {
         } else {
             (values[middle - 1] + values[middle]) / 2.0
         })
-    }
-}
-
-/// One line of the verdict.
-#[derive(Serialize)]
-struct Judgement {
-    what: String,
-    measured: Option<f64>,
-    reference: Option<f64>,
-    reference_name: &'static str,
-    ratio: Option<f64>,
-    target: f64,
-    /// Whether the ratio must be at least the target, or at most.
-    at_least: bool,
-    pass: Option<bool>,
-}
-
-impl Judgement {
-    /// Judges measured / reference.
-    fn ratio(
-        what: impl Into<String>,
-        (measured, reference): (Option<f64>, Option<f64>),
-        reference_name: &'static str,
-        target: f64,
-        at_least: bool,
-    ) -> Judgement {
-        let ratio = measured
-            .zip(reference)
-            .filter(|(_, reference)| *reference > 0.0)
-            .map(|(m, r)| m / r);
-        let pass = ratio.map(|ratio| {
-            if at_least {
-                ratio >= target
-            } else {
-                ratio <= target
-            }
-        });
-        Judgement {
-            what: what.into(),
-            measured,
-            reference,
-            reference_name,
-            ratio,
-            target,
-            at_least,
-            pass,
-        }
-    }
-
-    /// Judges a figure by itself: the ratio is to its target.
-    fn absolute(what: impl Into<String>, measured: Option<f64>, target: f64) -> Judgement {
-        let judged = Judgement::ratio(what, (measured, Some(target)), "limit", 1.0, false);
-        Judgement {
-            reference: None,
-            ..judged
-        }
-        .with_target(target)
-    }
-
-    fn with_target(mut self, target: f64) -> Judgement {
-        self.target = target;
-        self
     }
 }
 
@@ -418,38 +356,7 @@ fn server_memory(system: &System) -> Option<f64> {
 }
 
 fn text(judgements: &[Judgement], conditions: &[(&'static str, ConditionVerdict)]) -> String {
-    let number = |value: Option<f64>| match value {
-        Some(value) if value.abs() >= 100.0 => table::grouped(value),
-        Some(value) => format!("{value:.2}"),
-        None => "-".to_string(),
-    };
-    let rows: Vec<Vec<String>> = judgements
-        .iter()
-        .map(|judgement| {
-            let sign = if judgement.at_least { ">=" } else { "<=" };
-            vec![
-                judgement.what.clone(),
-                number(judgement.measured),
-                number(judgement.reference),
-                judgement.reference_name.to_string(),
-                number(judgement.ratio),
-                format!("{sign} {:.2}", judgement.target),
-                judgement.pass.map_or("not measured", table::pass).to_string(),
-            ]
-        })
-        .collect();
-    let mut out = table::table(
-        &[
-            "measurement",
-            "mote",
-            "reference",
-            "which",
-            "ratio",
-            "target",
-            "verdict",
-        ],
-        &rows,
-    );
+    let mut out = judgement::text(judgements);
     for (system, verdict) in conditions.iter().filter(|(_, verdict)| !verdict.pass) {
         out += &format!("{system}: {}\n", table::condition_line(verdict));
     }

@@ -16,6 +16,30 @@ pub(super) struct Contender {
     pub subject: Subject,
 }
 
+impl Contender {
+    /// Makes the schema if need be, and lets all connections from now on find their tables there.
+    pub fn search_in(&mut self, schema: &str) -> Result<(), String> {
+        let target = &mut self.subject.target;
+        Admin::connect(target)
+            .and_then(|mut admin| admin.execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}")))
+            .map_err(|error| format!("{}: cannot make the schema {schema}: {error}", self.name))?;
+        self.search_everywhere();
+        self.subject
+            .target
+            .settings
+            .push(("search_path", schema.to_string()));
+        Ok(())
+    }
+
+    /// Takes `search_in` back.
+    pub fn search_everywhere(&mut self) {
+        self.subject
+            .target
+            .settings
+            .retain(|(name, _)| *name != "search_path");
+    }
+}
+
 /// Starts or finds all that were asked for: one server of the experiment's own if none was.
 pub(super) fn open(
     args: &ContendersArgs,

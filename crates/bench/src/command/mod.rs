@@ -4,7 +4,7 @@
 //! canned), `agent` (terminals for another host), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
 //! they are named and started), `pair` (a primary and its standby) with `replication` and `failover`, `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
-//! (coldstart, replay), `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `tpch` and `sysbench`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! (coldstart, replay), `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `asked` (questions), `tpch`, `ch`, `sysbench` and `speed` (all of them against targets, `judgement`). Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 pub(crate) mod tpcc;
@@ -19,6 +19,7 @@ mod replication;
 mod failover;
 mod workload;
 mod simple;
+mod judgement;
 mod compare;
 mod sweep;
 mod shards;
@@ -26,7 +27,10 @@ mod history;
 mod hotrow;
 mod neighbours;
 mod contenders;
+mod asked;
 mod tpch;
+mod ch;
+mod speed;
 mod sysbench;
 mod restart;
 mod checkpoint;
@@ -85,6 +89,8 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Replication(args) => replication::run(&args, embedded),
         Experiment::FailOver(args) => failover::run(&args, embedded),
         Experiment::TpcH(args) => tpch::run(&args, embedded),
+        Experiment::Ch(args) => ch::run(&args, embedded),
+        Experiment::Speed(args) => speed::run(&args, embedded),
         Experiment::Sysbench(args) => sysbench::run(&args, embedded),
         Experiment::Versus(args) => versus::run(&args, embedded),
         Experiment::Seeds(args) => seeds::run(&args, embedded),

@@ -18,14 +18,14 @@ use crate::workload::tpcc::Observer;
 
 /// What one server did in one step: medians of the rounds.
 #[derive(Serialize)]
-struct Figure {
+pub(super) struct Figure {
     system: String,
-    transactions_per_s: f64,
+    pub transactions_per_s: f64,
     p50_ms: f64,
     p95_ms: f64,
     p99_ms: f64,
     /// Transactions that were given up, in all rounds.
-    failed: u64,
+    pub failed: u64,
     /// Warnings of the rounds: a driver that was too busy, commits that cannot have been durable.
     warnings: Vec<String>,
     rounds: Vec<Summary>,
@@ -33,10 +33,10 @@ struct Figure {
 
 /// A mix with a number of threads.
 #[derive(Serialize)]
-struct Step {
+pub(super) struct Step {
     mix: Mix,
     threads: u32,
-    systems: Vec<Figure>,
+    pub systems: Vec<Figure>,
 }
 
 pub fn run(args: &SysbenchArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
@@ -106,7 +106,7 @@ fn sysbench(args: &SysbenchArgs, mix: Mix) -> Sysbench {
     }
 }
 
-fn load(args: &SysbenchArgs, server: &Contender, quiet: &Quiet) -> Result<(), String> {
+pub(super) fn load(args: &SysbenchArgs, server: &Contender, quiet: &Quiet) -> Result<(), String> {
     let plan = loader::Plan {
         target: &server.subject.target,
         connections: 2 * processors(),
@@ -121,7 +121,7 @@ fn load(args: &SysbenchArgs, server: &Contender, quiet: &Quiet) -> Result<(), St
 }
 
 /// Every round measures all servers, in an order that turns.
-fn step(
+pub(super) fn step(
     args: &SysbenchArgs,
     mix: Mix,
     threads: u32,

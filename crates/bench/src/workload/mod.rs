@@ -6,7 +6,7 @@
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
 //! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs),
 //! `neighbours` (what one session's heavy statement costs the others), `answers` (questions that several systems are asked) and
-//! `tpch` (22 of them, on their own tables).
+//! `tpch` and `ch` (22 of them each: on tables of their own, on those of order entry).
 
 pub mod statements;
 pub mod condition;
@@ -32,3 +32,4 @@ pub mod lock_latency;
 pub mod neighbours;
 pub mod answers;
 pub mod tpch;
+pub mod ch;

@@ -10,11 +10,6 @@ pub const SCHEMA: &str = "tpch";
 /// Keys of a unit of loading, at most.
 const UNIT_KEYS: i64 = 10_000;
 
-/// The setting of connections that finds the tables.
-pub fn search_path() -> (&'static str, String) {
-    ("search_path", SCHEMA.to_string())
-}
-
 /// All queries on a database of this scale.
 pub fn questions(scale: f64) -> Vec<Question> {
     let asked = mote_tpch::queries(scale).into_iter().map(|query| Question {

@@ -40,6 +40,39 @@ pub struct TpcHArgs {
     /// Size of the database
     #[arg(long, default_value_t = 0.1, value_parser = parse_scale)]
     pub scale: f64,
+    #[command(flatten)]
+    pub asking: AskingArgs,
+}
+
+/// CH-benCHmark: 22 analytic queries over the tables of order entry, on several servers in turn, with their answers compared.
+///
+/// Loads TPC-C's tables and supplier, nation and region into a schema ch, and asks the queries as `mote bench tpch` does: a
+/// query's figure is the median of its runs, an answer is compared to the cent, in the order that ORDER BY decides. One
+/// connection, one query at a time. With --terminals each server then runs order entry for --duration without and with one
+/// session that asks all queries over and over: what they cost each other; the twelve conditions are checked at the end.
+///
+/// Exit code 1 if an answer differs from the first server's, a query is refused, or a condition does not hold; a query that has
+/// not ended in its time fails nothing. Queries and rows are the laboratory's own after the published description.
+#[derive(Args, Debug)]
+pub struct ChArgs {
+    #[command(flatten)]
+    pub contenders: ContendersArgs,
+    /// Size of the database: about 500,000 rows and 100 MB each
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=10_000))]
+    pub warehouses: i32,
+    /// Terminals of order entry beside the queries; 0: the queries alone
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub terminals: u32,
+    /// Seconds of order entry, without the queries and with them
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub duration: f64,
+    #[command(flatten)]
+    pub asking: AskingArgs,
+}
+
+/// Which queries are asked, how often, and of which rows.
+#[derive(Args, Debug, Clone)]
+pub struct AskingArgs {
     /// Queries by number, as in 1,6,19; default: all
     #[arg(long, value_delimiter = ',', value_name = "N,N,...", value_parser = clap::value_parser!(u32).range(1..=22))]
     pub queries: Vec<u32>,
@@ -106,6 +139,83 @@ pub struct SysbenchArgs {
     pub measured: MeasuredArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// The speed table: every workload that has a target, on mote and on a reference in turn, judged line by line.
+///
+/// Sysbench's transactions, TPC-H's and CH-benCHmark's queries, order entry interactive and as procedures, the time of
+/// planning, and what TLS and pg_stat_statements take of order entry. A figure is the median of --rounds, in which the order of
+/// the servers turns. The first --target is judged (`mote` is a server of the experiment's own), the second is the reference; without a
+/// second one what needs it is not judged. TLS needs a server with a certificate: --serve-option=--tls-cert=FILE and --tls-key.
+///
+/// Exit code 1 if a target is missed, a proof fails or answers differ. `mote bench tpch`, `ch`, `sysbench` and `tpcc` tell more
+/// of each line.
+#[derive(Args, Debug)]
+pub struct SpeedArgs {
+    #[command(flatten)]
+    pub contenders: ContendersArgs,
+    /// Parts of the table; default: all
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = SpeedPart::ALL)]
+    pub only: Vec<SpeedPart>,
+    /// How often each figure is measured on each server
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Rows of sysbench's table
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = clap::value_parser!(i32).range(100..=1_000_000_000))]
+    pub rows: i32,
+    /// Scale of TPC-H
+    #[arg(long, default_value_t = 0.1, value_parser = parse_scale)]
+    pub scale: f64,
+    /// Warehouses of CH-benCHmark
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=10_000))]
+    pub ch_warehouses: i32,
+    /// Warehouses of order entry
+    #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// What a query is given
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub time_limit: f64,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum SpeedPart {
+    /// Sysbench's transactions at 16 and 64 threads
+    Sysbench,
+    /// TPC-H's queries
+    #[value(name = "tpch")]
+    TpcH,
+    /// CH-benCHmark's queries
+    Ch,
+    /// Order entry as functions of the server: on all warehouses, and on one
+    Procedures,
+    /// Interactive order entry at 16 and at 500 connections
+    Tpcc,
+    /// How long planning takes
+    Planning,
+    /// What TLS takes of order entry
+    Tls,
+    /// What pg_stat_statements takes of it
+    Statistics,
+}
+
+impl SpeedPart {
+    pub const ALL: [SpeedPart; 8] = [
+        SpeedPart::Sysbench,
+        SpeedPart::TpcH,
+        SpeedPart::Ch,
+        SpeedPart::Procedures,
+        SpeedPart::Tpcc,
+        SpeedPart::Planning,
+        SpeedPart::Tls,
+        SpeedPart::Statistics,
+    ];
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {

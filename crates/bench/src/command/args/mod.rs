@@ -12,7 +12,7 @@ mod questions;
 mod systems;
 mod workloads;
 
-pub use contenders::{ContendersArgs, SysbenchArgs, TpcHArgs};
+pub use contenders::{AskingArgs, ChArgs, ContendersArgs, SpeedArgs, SpeedPart, SysbenchArgs, TpcHArgs};
 pub use load::{FaultArgs, OpenLoopArgs, RecordArgs};
 pub use pairs::{FailOverArgs, PairArgs, ReplicationArgs};
 pub use questions::{
@@ -75,6 +75,8 @@ pub enum Experiment {
     FailOver(FailOverArgs),
     #[command(name = "tpch")]
     TpcH(TpcHArgs),
+    Ch(ChArgs),
+    Speed(SpeedArgs),
     Sysbench(SysbenchArgs),
     Versus(VersusArgs),
     Seeds(SeedsArgs),

@@ -15,8 +15,9 @@ pub struct AskedBar<'a> {
     pub seconds: Option<f64>,
 }
 
-/// `header` and `rows` are the table of the terminal, `means` the first system's times over another's.
+/// `title` names the queries, `header` and `rows` are the table of the terminal, `means` the first system's times over another's.
 pub fn asked(
+    title: &str,
     document: &Value,
     bars: &[AskedBar<'_>],
     means: &[(String, Option<f64>)],
@@ -34,7 +35,7 @@ pub fn asked(
             queries.push(bar.query);
         }
     }
-    let mut page = Page::new("TPC-H's queries", &systems.join(" and "));
+    let mut page = Page::new(title, &systems.join(" and "));
     let mut cards = vec![(
         "every query is answered, and all answers are the same".to_string(),
         table::pass(pass).to_string(),

@@ -1,5 +1,5 @@
 //! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints, of heavy
-//! neighbours, of a primary and its standby (`pairs`), of queries that were asked (`asked`), of the published experiments (`seeds`). Here is what several of them show.
+//! neighbours, of a primary and its standby (`pairs`), of queries that were asked (`asked`), of figures and targets (`speed`), of the published experiments (`seeds`). Here is what several of them show.
 //!
 //! The order is the same everywhere: verdict and figures, pictures, tables, proofs, then what is needed to judge and to
 //! repeat it: settings, machine, command.
@@ -11,6 +11,7 @@ mod neighbours;
 mod pairs;
 mod run;
 mod seeds;
+mod speed;
 mod versus;
 
 use serde_json::Value;
@@ -22,6 +23,7 @@ pub use self::neighbours::{NeighbourBar, NeighbourLimits, neighbours};
 pub use self::pairs::{failover, replication};
 pub use self::run::{simple, tpcc};
 pub use self::seeds::seeds;
+pub use self::speed::speed;
 pub use self::versus::versus;
 use super::charts::{self, KindLatency, Mark, Series};
 pub use super::page::escape;

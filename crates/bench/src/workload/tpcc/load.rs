@@ -76,12 +76,10 @@ pub fn inspect(admin: &mut Admin) -> DriverResult<Option<LoadedDatabase>> {
 
 pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
     let database = Database {
-        warehouses: plan.warehouses,
         shard: plan.shard,
         own: plan.shard.warehouses(plan.warehouses),
-        seed: plan.seed,
         foreign_keys: plan.foreign_keys,
-        constants: NurandConstants::for_load(&mut Prng::fork(plan.seed, 0)),
+        ..Database::whole(plan.warehouses, plan.seed)
     };
     let load = loader::load(
         &loader::Plan {
@@ -98,7 +96,8 @@ pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
     })
 }
 
-struct Database {
+/// The rows of order entry, or a server's part of them.
+pub struct Database {
     warehouses: i32,
     shard: Shard,
     /// The shard's warehouses.
@@ -109,6 +108,23 @@ struct Database {
 }
 
 impl Database {
+    /// All of it, with foreign keys.
+    pub fn whole(warehouses: i32, seed: u64) -> Database {
+        Database {
+            warehouses,
+            shard: Shard::WHOLE,
+            own: Shard::WHOLE.warehouses(warehouses),
+            seed,
+            foreign_keys: true,
+            constants: NurandConstants::for_load(&mut Prng::fork(seed, 0)),
+        }
+    }
+
+    /// Of which table a unit's rows are.
+    pub fn table(&self, unit: usize) -> Table {
+        self.unit(unit).0
+    }
+
     /// The items first, then table by table.
     fn unit(&self, unit: usize) -> (Table, i32) {
         match unit.checked_sub(1) {
