@@ -17,6 +17,7 @@ use super::comparison::{
 };
 use super::domain::DomainCheck;
 use super::jsonb_subscript::{JsonbAssignment, JsonbSubscript};
+use super::numeric::{self, NumericOperation};
 use super::subplan::{Kind, Quantified, SubPlan};
 use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
 use crate::functions::arithmetic::IntegerWidth;
@@ -266,7 +267,7 @@ fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {
     })
 }
 
-/// A call of a built-in function. Comparisons and integer arithmetic become nodes of their own.
+/// A call of a built-in function. Comparisons and arithmetic of integers and numeric become nodes of their own.
 fn compile_call(
     function: FunctionId,
     arguments: &[Expr],
@@ -292,6 +293,14 @@ fn compile_call(
                 right,
             })));
         }
+    }
+    if let ([left, right], Some(operator)) = (arguments, numeric::operation(signature.body)) {
+        let (left, right) = (compile(left)?, compile(right)?);
+        return Ok(Expression::Numeric(Box::new(NumericOperation {
+            operator,
+            left,
+            right,
+        })));
     }
     let body = functions::scalar_body(signature.body)
         .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;

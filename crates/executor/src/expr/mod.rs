@@ -19,6 +19,7 @@ mod compile;
 mod domain;
 mod fold;
 mod jsonb_subscript;
+mod numeric;
 mod routine;
 mod session_value;
 pub mod subplan;
@@ -44,6 +45,7 @@ use crate::value::{equal, order};
 use cast::Cast;
 use comparison::{ArrayComparison, Compare, DistinctFrom, InList, NullIf, RowComparison};
 use domain::DomainCheck;
+use numeric::NumericOperation;
 use subplan::SubPlan;
 
 /// An expression that can be evaluated. Immutable and shared by all executions of a program.
@@ -59,6 +61,7 @@ pub enum Expression {
     /// A comparison by a type's default order, without a call through a function table.
     Compare(Box<Compare>),
     Integer(Box<IntegerOperation>),
+    Numeric(Box<NumericOperation>),
     Call(Box<Call>),
     Routine(Box<RoutineSite>),
     Cast(Box<Cast>),
@@ -149,6 +152,7 @@ impl Expression {
             Expression::Excluded(index) => runtime.values.excluded[*index].try_clone(),
             Expression::Compare(compare) => Ok(boolean(compare.evaluate(row, runtime)?)),
             Expression::Integer(operation) => operation.evaluate(row, runtime),
+            Expression::Numeric(operation) => operation.evaluate(row, runtime),
             Expression::Call(call) => call.evaluate(row, runtime),
             Expression::Routine(site) => site.evaluate(row, runtime),
             Expression::Cast(cast) => cast.evaluate(row, runtime),

@@ -65,6 +65,8 @@ pub struct Program {
     group_by: Box<[Expression]>,
     /// Positions in `group_by`; a plain GROUP BY is one set of all of them.
     grouping_sets: Vec<Vec<usize>>,
+    /// No GROUPING SETS: the keys of a row are those of its group.
+    plain: bool,
     /// For each GROUPING() call the keys it asks about.
     groupings: Box<[Vec<u16>]>,
     calls: Box<[Call]>,
@@ -84,6 +86,7 @@ impl Program {
             input: compile_node(&node.input)?,
             group_by: compile_all(&node.group_by)?,
             grouping_sets,
+            plain: node.grouping_sets.is_empty(),
             groupings: node.groupings.clone().into_boxed_slice(),
             calls: node.calls.iter().map(Call::compile).collect::<SqlResult<_>>()?,
         }))
@@ -147,6 +150,13 @@ impl State {
         }
         while self.input.next(runtime)? {
             runtime.burn(1)?;
+            if program.plain {
+                let group = self.only_group(runtime)?;
+                for (number, call) in program.calls.iter().enumerate() {
+                    self.add(group, number, call, runtime)?;
+                }
+                continue;
+            }
             self.keys.clear();
             // Evaluated once for all grouping sets.
             for key in &program.group_by {
@@ -162,6 +172,20 @@ impl State {
         Ok(())
     }
 
+    /// The number of the current row's group where there is one grouping set: its keys go where they are looked up.
+    fn only_group(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<usize> {
+        if self.program.group_by.is_empty() {
+            // Made before the first row.
+            return Ok(0);
+        }
+        self.group_key.clear();
+        self.group_key.push(Datum::Int4(0));
+        for key in &self.program.group_by {
+            self.group_key.push(key.evaluate(self.input.row(), runtime)?);
+        }
+        self.group_of_key(runtime)
+    }
+
     /// The number of the group that the current keys belong to in a grouping set.
     fn group_of(&mut self, set: usize, keys: &[usize], runtime: &Runtime<'_, '_>) -> SqlResult<usize> {
         self.group_key.clear();
@@ -172,6 +196,10 @@ impl State {
         for &key in keys {
             self.group_key[1 + key] = self.keys[key].clone();
         }
+        self.group_of_key(runtime)
+    }
+
+    fn group_of_key(&mut self, runtime: &Runtime<'_, '_>) -> SqlResult<usize> {
         let (number, new) = self.groups.insert(&self.group_key, runtime)?;
         if new {
             let kept = self.program.calls.iter().map(|call| match call.collects() {
@@ -196,6 +224,17 @@ impl State {
             && !filter.holds(row, runtime)?
         {
             return Ok(());
+        }
+        // A column alone, the usual argument, is added from where it stands.
+        if let ([Expression::Column(column)], Kept::Running(accumulator)) =
+            (&*call.arguments, &mut self.kept[group][number])
+        {
+            let value = &row[*column];
+            if call.aggregate.skips_nulls() && value.is_null() {
+                return Ok(());
+            }
+            let arguments = std::slice::from_ref(value);
+            return call.aggregate.add(accumulator, arguments, &call.types, runtime);
         }
         self.arguments.clear();
         for argument in &call.arguments {

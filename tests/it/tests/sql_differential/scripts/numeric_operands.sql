@@ -1,0 +1,20 @@
+-- Arithmetic of numeric and aggregates read operands where they stand: columns, nulls, nested, in groups and without rows.
+create table ag(a int, b numeric, c text, d numeric(10,2), e float8);
+insert into ag select i, case when i%7=0 then null else i*1.5 end, case when i%5=0 then null else 'x'||i%3 end, i/3.0, i from generate_series(1,1000) i;
+insert into ag values (null,'NaN','n',null,null),(null,'Infinity','n',1,1);
+select count(*), count(b), sum(d), sum(a), array_agg(a) filter (where a<5), string_agg(c,',' ) filter (where a < 4), bool_and(a>0), every(b is null) from ag;
+select sum(b), count(b), max(c), count(*) from ag where false;
+select c from ag where false group by c;
+select c, sum(b) from ag where false group by c;
+select b + null::numeric, null::numeric * b, b - d, b*b from ag where a in (1,7) order by a;
+select c, a%2, sum(d) from ag group by grouping sets ((a%2,c)) order by 1,2;
+select 1e100000::numeric * 1e100000::numeric;
+select (1.0/0.0) + (1.0/3) ;
+select d - '5', '5' + d, 2 * d from ag where a=3;
+select json_agg(a) , jsonb_agg(b) from ag where a<4;
+select array_agg(x) from (values (array[1,2]),(array[3,4])) v(x);
+select array_agg(x) from (values (array[1,2]),(null)) v(x);
+select percentile_cont(0.5) within group (order by d), mode() within group (order by c) from ag;
+select max(a), min(a), c from ag group by c having sum(d) > 1000 order by c;
+select sum(distinct b), sum(a order by d) from ag where a<100;
+drop table ag;
