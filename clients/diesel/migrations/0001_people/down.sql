@@ -1,0 +1,1 @@
+drop table posts; drop table people; drop type mood;

@@ -1,0 +1,1 @@
+create or replace view named as select * from customer where mail is not null;
