@@ -43,6 +43,19 @@ fn visible_if(exists: bool) -> Datum {
     }
 }
 
+/// oidvectortypes: the names of types with commas between, as `proargtypes` holds them.
+fn type_list(types: &Datum) -> Datum {
+    let Datum::Array(types) = types else {
+        return Datum::Null;
+    };
+    let names: Vec<_> = types
+        .elements
+        .iter()
+        .map(|ty| format_type(Oid(oid_value(ty)), -2))
+        .collect();
+    Datum::from(names.join(", "))
+}
+
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
         "format_type" => Body::Pure(|a| {
@@ -52,6 +65,7 @@ pub fn body(name: &str) -> Option<Body> {
                 (ty, typmod) => Datum::from(format_type(Oid(oid_value(ty)), int4(typmod))),
             })
         }),
+        "oidvectortypes" => Body::Pure(|a| Ok(type_list(&a[0]))),
         "pg_get_userbyid" => Body::Runtime(|runtime, _, a| {
             Ok(Datum::from(facts(runtime).role_or_unknown(Oid(oid_value(&a[0])))))
         }),

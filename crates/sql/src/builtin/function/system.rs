@@ -23,6 +23,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1264, "pg_char_to_encoding", "PG_char_to_encoding", &[NAME], INT4).stable(),
     function(1269, "pg_column_size", "pg_column_size", &[ANY], INT4).stable(),
     function(1348, "obj_description", "obj_description", &[OID], TEXT).stable(),
+    function(1349, "oidvectortypes", "oidvectortypes", &[OIDVECTOR], TEXT).stable(),
     function(1387, "pg_get_constraintdef", "pg_get_constraintdef", &[OID], TEXT).stable(),
     function(1402, "current_schema", "current_schema", &[], NAME).stable(),
     function(1403, "current_schemas", "current_schemas", &[BOOL], NAME_ARRAY).stable(),

@@ -47,3 +47,7 @@ select pg_get_viewdef('cv'::regclass, true);
 select has_column_privilege('c', 'name', 'select'), quote_ident(nspname) from pg_namespace where nspname = 'public';
 select array_agg(attname order by attnum) from pg_attribute where attrelid = 'child'::regclass and attnum > 0;
 select tgname from pg_trigger where tgrelid = 'c'::regclass and not tgisinternal;
+
+-- The types of arguments as text: Flyway asks so before it drops functions.
+select oidvectortypes(proargtypes), proname from pg_proc where proname in ('lpad', 'now', 'btrim') order by 2, 1;
+select oidvectortypes('1700 9999999 0 1043'), oidvectortypes(''), oidvectortypes(null);
