@@ -175,7 +175,7 @@ fn has_extension_type(expr: &Expr) -> bool {
 }
 
 /// An expression of an index: as it is kept, with the names that its types and values have now; or with the parentheses left out that it can do without.
-fn shown_part(relation: &Relation, text: &str, expr: &Expr, pretty: bool) -> String {
+pub fn shown_part(relation: &Relation, text: &str, expr: &Expr, pretty: bool) -> String {
     match pretty {
         false if !mentions_user_type(text) && !has_extension_type(expr) => text.to_string(),
         _ => deparse(expr, &relation.quoted_column_names(), pretty),

@@ -15,7 +15,7 @@ use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
 use crate::views::rows::extensions;
-use crate::views::text::{acl_item, default_acl};
+use crate::views::text::{acl_item, default_acl, shown_part};
 use crate::views::{all_relations, shown_as_view};
 
 /// Bits of pg_index.indoption.
@@ -360,7 +360,12 @@ pub fn index(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
-    let expressions: Vec<&str> = index.keys.iter().filter_map(expression).collect();
+    let expressions: Vec<String> = index
+        .keys
+        .iter()
+        .filter_map(|key| expression(table, key))
+        .collect();
+    let predicate = index.predicate.as_ref();
     row![
         index.oid,
         table.oid,
@@ -386,14 +391,14 @@ fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
         } else {
             Datum::from(expressions.join(", "))
         },
-        index.predicate.as_ref().map(|(text, _)| text.as_str()),
+        predicate.map(|(text, expr)| Datum::from(shown_part(table, text, expr, false))),
     ]
 }
 
-fn expression(key: &IndexKey) -> Option<&str> {
+fn expression(table: &Relation, key: &IndexKey) -> Option<String> {
     match &key.target {
         IndexKeyTarget::Column(_) => None,
-        IndexKeyTarget::Expression(text, _) => Some(text),
+        IndexKeyTarget::Expression(text, expr) => Some(shown_part(table, text, expr, false)),
     }
 }
 

@@ -51,3 +51,15 @@ select tgname from pg_trigger where tgrelid = 'c'::regclass and not tgisinternal
 -- The types of arguments as text: Flyway asks so before it drops functions.
 select oidvectortypes(proargtypes), proname from pg_proc where proname in ('lpad', 'now', 'btrim') order by 2, 1;
 select oidvectortypes('1700 9999999 0 1043'), oidvectortypes(''), oidvectortypes(null);
+
+-- The parts of an index, with the names that types and values have now: drivers read them by pg_get_expr.
+create type shelf as enum ('in', 'lost');
+create table shelved (s shelf, n int);
+create index shelved_lost on shelved (n) where s = 'lost';
+create index shelved_is on shelved ((s = 'in'), n);
+alter type shelf rename value 'lost' to 'gone';
+alter type shelf rename to place;
+select pg_get_expr(indpred, indrelid), pg_get_expr(indpred, indrelid, true), pg_get_expr(indexprs, indrelid)
+    from pg_index where indrelid = 'shelved'::regclass order by indexrelid;
+drop table shelved;
+drop type place;
