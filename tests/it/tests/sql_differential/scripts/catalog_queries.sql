@@ -63,3 +63,7 @@ select pg_get_expr(indpred, indrelid), pg_get_expr(indpred, indrelid, true), pg_
     from pg_index where indrelid = 'shelved'::regclass order by indexrelid;
 drop table shelved;
 drop type place;
+
+-- Nobody holds RULE, not even who may do all: a JDBC driver that hides tables asks for it.
+select has_table_privilege('pg_class', 'rule'), has_table_privilege('pg_class', 'RULE WITH GRANT OPTION, select');
+select has_table_privilege('pg_class', 'rule,');
