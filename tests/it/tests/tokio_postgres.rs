@@ -410,6 +410,37 @@ fn prepared_statements_and_inferred_types() {
 }
 
 #[test]
+fn parameters_declared_as_rows_of_a_table() {
+    let server = TestServer::start("tp-rows");
+    run(async {
+        let client = connect(&server).await;
+        client
+            .batch_execute("create table \"Rows.of\" (\"Id\" int)")
+            .await
+            .expect("it is made");
+        for ty in ["\"Rows.of\"", "\"Rows.of\"[]"] {
+            // What the server names as the type of a parameter it takes back as one, as JDBC's driver sends it.
+            let described = client
+                .prepare(&format!("select $1::{ty}"))
+                .await
+                .expect("it prepares");
+            let declared = described.params()[0].clone();
+            let typed = client
+                .prepare_typed(&format!("select $1::{ty}"), &[declared.clone()])
+                .await
+                .expect("it prepares");
+            assert_eq!(typed.params(), [declared]);
+        }
+        let unknown = Type::new("nothing".into(), 2_000_000_000, Kind::Simple, String::new());
+        let refused = client.prepare_typed("select $1", &[unknown]).await.err();
+        assert_eq!(
+            refused.and_then(|error| error.code().cloned()),
+            Some(SqlState::UNDEFINED_OBJECT)
+        );
+    });
+}
+
+#[test]
 fn transactions() {
     let server = TestServer::start("tp-transactions");
     run(async {

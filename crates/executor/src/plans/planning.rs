@@ -18,6 +18,7 @@ use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::access::RelationLock;
 use mote_sql::catalog::CatalogView;
 use mote_sql::{ParameterNames, PlanSettings};
+use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::{ColumnType, type_info};
 use parking_lot::Mutex;
 
@@ -50,10 +51,12 @@ pub fn discard_cached_plans() {
 const ROWS_COUNTED_EVERY_US: i64 = 1_000_000;
 
 impl SessionState {
-    /// Whether an OID is a type that parameters may be declared with: a built-in one, a user's, or an array of either.
+    /// Whether an OID is a type that parameters may be declared with: a built-in one, a user's, the rows of a
+    /// relation, or an array of any.
     pub fn is_type(&self, ty: Oid) -> bool {
         let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
-        type_info(ty).is_some() || self.catalog.user_type(element).is_some()
+        let is_row = || is_composite(element) && self.catalog.relation(number_of(element)).is_some();
+        type_info(ty).is_some() || self.catalog.user_type(element).is_some() || is_row()
     }
 
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
