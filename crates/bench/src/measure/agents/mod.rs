@@ -34,6 +34,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const MESSAGE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Beats by which clocks of one run may differ at most.
 const SHIFT_MAX: usize = 60_000;
+/// Agents of one run.
+const SHARES_MAX: usize = 1_000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an agent may keep silent: while its terminals connect, and later, when it speaks every second.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -54,6 +56,10 @@ impl Share {
     /// The run's number of the share's own thread, where each share has `threads`, and how many there are in all.
     pub fn thread(self, own: usize, threads: usize) -> (usize, usize) {
         (self.number * threads + own, self.of * threads)
+    }
+
+    fn is_one(self) -> bool {
+        self.of <= SHARES_MAX && self.number < self.of
     }
 
     /// How many of so many terminals, dealt out among all threads, are those of this share.
@@ -280,7 +286,10 @@ pub struct Task {
 impl Leader {
     /// Hears the order.
     pub fn hear(stream: TcpStream) -> Result<(Leader, Task), String> {
-        let Line { reader, writer } = Line::new(stream).map_err(|error| error.to_string())?;
+        let io = |error: std::io::Error| error.to_string();
+        // Whoever connects and says nothing shall not keep others away for ever.
+        stream.set_read_timeout(Some(SILENCE_MAX)).map_err(io)?;
+        let Line { reader, writer } = Line::new(stream).map_err(io)?;
         let leader = Leader {
             reader: Mutex::new(reader),
             writer: Mutex::new(writer),
@@ -290,15 +299,17 @@ impl Leader {
             Order::Work { version, .. } if version != VERSION => {
                 format!("this agent is of version {VERSION}, the run's host of {version}")
             }
-            Order::Work { share, .. } if share.of == 0 || share.number >= share.of => {
-                "there is no such share".to_string()
-            }
+            Order::Work { share, .. } if !share.is_one() => "there is no such share".to_string(),
             Order::Work {
                 share,
                 workload,
                 work,
                 ..
             } => {
+                // Until the end of the run nothing more may be said, and that is no silence.
+                let socket = leader.writer.lock().expect("no panic while held");
+                socket.set_read_timeout(None).map_err(io)?;
+                drop(socket);
                 let task = Task {
                     share,
                     workload,
@@ -394,6 +405,8 @@ mod tests {
         }
         assert_eq!(Share { number: 1, of: 2 }.thread(0, 2), (2, 4));
         assert_eq!(Share::WHOLE.terminals(7, 2), 7);
+        let of = |number, of| Share { number, of }.is_one();
+        assert!(of(1, 2) && !of(2, 2) && !of(0, 0) && !of(0, usize::MAX));
     }
 
     #[test]

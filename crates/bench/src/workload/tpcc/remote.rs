@@ -178,7 +178,7 @@ impl Work {
     fn check(&self) -> Result<(), String> {
         let seconds = |value: f64| value.is_finite() && (0.0..=1e6).contains(&value);
         let sensible = (1..=100_000).contains(&self.warehouses)
-            && self.first_warehouse >= 1
+            && (1..=100_000).contains(&self.first_warehouse)
             && (1..=TERMINALS_MAX).contains(&self.terminals)
             && (1..=TERMINALS_MAX).contains(&self.connections)
             && (1..=THREADS_MAX).contains(&self.driver_threads)
