@@ -331,6 +331,16 @@ impl Log {
         LogHold::new(&self.inner.retention, lsn)
     }
 
+    /// The lowest of `lsn` and all holds: nobody needs the log below.
+    pub fn needed_from(&self, lsn: Lsn) -> Lsn {
+        self.inner.retention.lowest(lsn)
+    }
+
+    /// Where the oldest file of this node's own log begins; of another node's log the files are the intake's.
+    pub fn oldest(&self) -> Lsn {
+        Lsn(self.inner.segments.oldest().unwrap_or(0))
+    }
+
     /// Log bytes in each file.
     pub fn segment_bytes(&self) -> u64 {
         self.inner.config.segment_bytes

@@ -168,6 +168,11 @@ impl Segments {
         };
     }
 
+    /// Where the oldest file begins; `None` when there is no file at all.
+    pub fn oldest(&self) -> Option<u64> {
+        self.state.lock().live.front().map(|segment| segment.start)
+    }
+
     /// The end of the last prepared segment; `None` when there is no file at all.
     pub fn prepared_end(&self) -> Option<u64> {
         self.state

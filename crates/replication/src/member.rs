@@ -21,6 +21,8 @@ use crate::vote::{Campaign, Verdict, Voter};
 /// A voter is silent towards others for a patience; what it says to its primary is good for nine tenths of that, so that
 /// clocks may differ by a tenth.
 const LEASE_TENTHS: u64 = 9;
+/// Who hurries looks so many times in a patience, or half as many.
+const HURRIED: u64 = 50;
 /// New voters that do not get the log within so many patiences are given up.
 const CHANGE_PATIENCES: u64 = 10;
 
@@ -30,7 +32,7 @@ pub enum Act {
     /// Ask the coordinator; the answer goes to [`Member::recorded`].
     Read,
     /// Swap the record; the answer goes to [`Member::swapped`].
-    Swap { expected: Record, next: Record },
+    Swap { expected: Option<Record>, next: Record },
     /// Ask every other node; answers, the own one first, go to [`Member::answered`]. A firm one the node itself has
     /// promised before.
     Ask(Ask),
@@ -53,8 +55,12 @@ pub struct Member {
     prng: Prng,
     /// What was read and not looked at yet.
     read: Option<Record>,
+    /// The highest number of changes that was read.
+    newest: u64,
     reading: bool,
     read_next_ns: u64,
+    /// Another node is about to lead: it is looked for more often until then.
+    hurries_until_ns: u64,
     /// It had a stream when it was asked last.
     streamed: bool,
     /// The highest term that anybody has promised.
@@ -81,6 +87,16 @@ struct Leading {
     record: Record,
     change: Option<Change>,
     rules_due: bool,
+    /// The store has lost what this node has put there.
+    lost: Option<Lost>,
+}
+
+/// What stands in the record's place, and when that was seen by the node's own clock. Who leads writes its record again once
+/// enough voters have answered a heartbeat that was sent behind that moment: until then none of them had promised itself to
+/// another, so nobody else had been recorded; and who asks them later expects this very record.
+struct Lost {
+    found: Option<Record>,
+    since_ns: u64,
 }
 
 /// Other voters. One swap is enough, since the record changes for all at once, if two things hold. From before it is sent
@@ -106,8 +122,10 @@ impl Member {
             patience_ns,
             prng,
             read: None,
+            newest: 0,
             reading: false,
             read_next_ns: 0,
+            hurries_until_ns: 0,
             streamed: false,
             part: Part::Following,
         }
@@ -153,11 +171,22 @@ impl Member {
         }
     }
 
+    /// Another node is about to lead, as the record says by now: it is read now, and again soon until that node leads.
+    pub fn hurry(&mut self, now_ns: u64) {
+        self.read_next_ns = now_ns;
+        self.hurries_until_ns = now_ns + self.patience_ns;
+    }
+
     /// The coordinator's answer to `Act::Read`.
-    pub fn recorded(&mut self, answer: Result<Option<Record>, NoAnswer>) {
+    pub fn recorded(&mut self, answer: Result<Option<Record>, NoAnswer>, now_ns: u64) {
         self.reading = false;
+        if let (Part::Leading(leading), Ok(read)) = (&mut self.part, &answer) {
+            leading.note_lost(read.as_ref(), now_ns);
+        }
         // Without an answer everything goes on as it is, and the question is put again.
         self.read = answer.ok().flatten();
+        let changes = self.read.as_ref().map_or(0, |read| read.changes);
+        self.newest = self.newest.max(changes);
     }
 
     /// The coordinator's answer to the `Act::Swap` to `next`, perhaps one of the past.
@@ -191,7 +220,7 @@ impl Member {
     /// One that does not lead. `stream`: the term of the primary whose log it takes, 0 while that has not answered.
     pub fn step(&mut self, now_ns: u64, stream: Option<u32>) -> Option<Act> {
         let ended = std::mem::replace(&mut self.streamed, stream.is_some()) && stream.is_none();
-        let retry_ns = self.retry_ns();
+        let retry_ns = self.retry_ns(now_ns);
         match &mut self.part {
             Part::Following => {
                 if ended {
@@ -210,6 +239,7 @@ impl Member {
                     record: record.clone(),
                     change: None,
                     rules_due: false,
+                    lost: None,
                 });
                 Some(Act::Lead(record))
             }
@@ -227,8 +257,11 @@ impl Member {
         Some(Act::Read)
     }
 
-    fn retry_ns(&mut self) -> u64 {
-        let least = self.patience_ns / 10;
+    fn retry_ns(&mut self, now_ns: u64) -> u64 {
+        let least = match now_ns < self.hurries_until_ns {
+            true => self.patience_ns / HURRIED,
+            false => self.patience_ns / 10,
+        };
         least + self.prng.below(least)
     }
 
@@ -238,6 +271,10 @@ impl Member {
         if let Some(term) = stream {
             // Somebody else leads by now.
             return (term != 0 && term < record.term && !led).then_some(Act::Follow(record.leader));
+        }
+        // The store was set back: promises of the voters that stand there may miss what was acknowledged since.
+        if record.changes < self.newest {
+            return Some(Act::Follow(record.leader));
         }
         let asks = led || self.voter.is_free(now_ns) && self.prng.chance(1, 2);
         if !asks {
@@ -279,7 +316,10 @@ impl Member {
             Verdict::Lead => {
                 let (expected, next) = (candidacy.campaign.record().clone(), candidacy.campaign.outcome());
                 self.part = Part::Swapping(candidacy.campaign);
-                Some(Act::Swap { expected, next })
+                Some(Act::Swap {
+                    expected: Some(expected),
+                    next,
+                })
             }
             Verdict::Open | Verdict::Behind(_) | Verdict::Outbid(_) => None,
         }
@@ -300,7 +340,9 @@ impl Member {
         {
             return Some(self.step_down());
         }
-        let act = leading.act(now_ns, primary);
+        let act = leading
+            .write_again(primary)
+            .or_else(|| leading.act(now_ns, primary));
         act.or_else(|| self.look(now_ns, self.patience_ns / 4))
     }
 
@@ -332,6 +374,35 @@ impl Member {
 }
 
 impl Leading {
+    /// `read` stands in the record's place.
+    fn note_lost(&mut self, read: Option<&Record>, now_ns: u64) {
+        let older =
+            |read: &Record| read.system_id == self.record.system_id && read.changes < self.record.changes;
+        if !read.is_none_or(older) {
+            self.lost = None;
+        } else if self.lost.as_ref().is_none_or(|lost| lost.found.as_ref() != read) {
+            self.lost = Some(Lost {
+                found: read.cloned(),
+                since_ns: now_ns,
+            });
+        }
+    }
+
+    /// Asked for once; if it is still lost, the next look finds that.
+    fn write_again(&mut self, primary: &Primary) -> Option<Act> {
+        let since_ns = self.lost.as_ref()?.since_ns;
+        let alone = self.record.voters.is_empty() && !primary.waits();
+        if !alone && primary.answered_ns().is_none_or(|at_ns| at_ns <= since_ns) {
+            return None;
+        }
+        // A change that was perhaps made is: its voters have the log, and both rules are in force.
+        let sent = self.change.as_ref().filter(|change| change.was_sent);
+        Some(Act::Swap {
+            next: sent.map_or(&self.record, |change| &change.next).clone(),
+            expected: self.lost.take()?.found,
+        })
+    }
+
     fn asked_for(&self, next: &Record) -> bool {
         self.change
             .as_ref()
@@ -379,7 +450,7 @@ impl Leading {
         if change.next.rule().as_ref().is_some_and(has) {
             (change.sent, change.was_sent) = (true, true);
             return Some(Act::Swap {
-                expected: self.record.clone(),
+                expected: Some(self.record.clone()),
                 next: change.next.clone(),
             });
         }

@@ -40,7 +40,7 @@ fn answer(id: NodeId) -> Answer {
 fn next(member: &mut Member, now_ns: &mut u64, stream: Option<u32>, found: &Record) -> Act {
     for _ in 0..1000 {
         match member.step(*now_ns, stream) {
-            Some(Act::Read) => member.recorded(Ok(Some(found.clone()))),
+            Some(Act::Read) => member.recorded(Ok(Some(found.clone())), *now_ns),
             Some(act) => return act,
             None => *now_ns += PATIENCE_NS / 100,
         }
@@ -70,7 +70,7 @@ fn campaigns(member: &mut Member, now_ns: &mut u64) -> (Record, Record) {
         member.answered(&ask, answer(C));
     }
     match member.step(*now_ns, None) {
-        Some(Act::Swap { expected, next }) => (expected, next),
+        Some(Act::Swap { expected, next }) => (expected.expect("there is a record"), next),
         act => panic!("{act:?}"),
     }
 }
@@ -121,7 +121,7 @@ fn a_node_follows_the_newer_leader_and_leaves_the_older_one() {
         now_ns += PATIENCE_NS / 100;
         member.voter_mut().heard(now_ns);
         match member.step(now_ns, Some(4)) {
-            Some(Act::Read) => member.recorded(Ok(Some(record()))),
+            Some(Act::Read) => member.recorded(Ok(Some(record())), now_ns),
             act => assert_eq!(act, None, "it has its stream"),
         }
     }
@@ -135,4 +135,21 @@ fn who_is_no_voter_never_asks() {
     for _ in 0..20 {
         assert_eq!(next(&mut member, &mut now_ns, None, &record()), Act::Follow(A));
     }
+}
+
+#[test]
+fn who_hears_of_another_leader_looks_at_once_and_often() {
+    let mut node = member(B);
+    assert_eq!(node.step(0, Some(4)), Some(Act::Read));
+    node.recorded(Ok(Some(record())), 0);
+    assert_eq!(node.step(1, Some(4)), None);
+    node.hurry(2);
+    let mut reads = 0;
+    for now_ns in 2..PATIENCE_NS {
+        if node.step(now_ns, None) == Some(Act::Read) {
+            reads += 1;
+            node.recorded(Err(NoAnswer("it is away".into())), now_ns);
+        }
+    }
+    assert!((25..=51).contains(&reads), "{reads}");
 }

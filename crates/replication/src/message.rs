@@ -9,10 +9,12 @@ use mote_log::TermMark;
 use crate::NodeId;
 
 /// Of what is said here. Another version is refused.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 /// Terms that a hello names at most.
 pub const MARKS_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 63;
+/// Nodes that one message asks to keep log for: those with slots, and the primary itself.
+pub const KEPT_MAX: usize = 65;
 const TEXT_BYTES_MAX: usize = 1000;
 
 /// A node wants the log.
@@ -114,6 +116,16 @@ pub struct Answer {
     pub end: Lsn,
 }
 
+/// A node that may need the log from `position` on, whoever leads by then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptFor {
+    pub name: String,
+    /// Zero: nothing is kept yet.
+    pub position: Lsn,
+    /// What it needs is not kept any more.
+    pub lost: bool,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message<'a> {
     Hello(Hello),
@@ -135,6 +147,10 @@ pub enum Message<'a> {
         progress: Progress,
         beat_ns: u64,
     },
+    /// For whom followers keep log, too: all there are, so that whoever leads next has what they need.
+    Keep(Vec<KeptFor>),
+    /// The primary has let another node lead, which the coordinator's record names by now.
+    HandedOver,
     Ask(Ask),
     Answer(Answer),
 }
@@ -174,6 +190,10 @@ impl Message<'_> {
             Message::Report { progress, beat_ns } => {
                 out.byte(b'r').lsn(progress.received).lsn(progress.flushed);
                 out.lsn(progress.applied).u64(*beat_ns).byte(0);
+            }
+            Message::HandedOver => _ = out.byte(b'o'),
+            Message::Keep(kept) => {
+                out.byte(b'l').kept(kept);
             }
             Message::Ask(ask) => {
                 out.byte(b'a').u32(ask.term).u64(ask.candidate.0);
@@ -217,6 +237,8 @@ impl Message<'_> {
                 let (beat_ns, _reply) = (from.u64()?, from.flag()?);
                 Message::Report { progress, beat_ns }
             }
+            b'o' => Message::HandedOver,
+            b'l' => Message::Keep(from.kept()?),
             b'a' => Message::Ask(Ask {
                 term: from.u32()?,
                 candidate: NodeId(from.u64()?),
@@ -320,6 +342,15 @@ impl Writer {
             self.lsn(mark.previous_end).u64(mark.nonce);
         }
     }
+
+    fn kept(&mut self, kept: &[KeptFor]) {
+        let kept = &kept[..kept.len().min(KEPT_MAX)];
+        self.u16(kept.len() as u16);
+        for one in kept {
+            self.text(&one.name, NAME_BYTES_MAX).lsn(one.position);
+            self.byte(one.lost as u8);
+        }
+    }
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -381,6 +412,21 @@ impl<'a> Reader<'a> {
         };
         (0..count).map(mark).collect()
     }
+
+    fn kept(&mut self) -> Option<Vec<KeptFor>> {
+        let count = usize::from(self.u16()?);
+        if count > KEPT_MAX {
+            return None;
+        }
+        let one = |_| {
+            Some(KeptFor {
+                name: self.text(NAME_BYTES_MAX)?,
+                position: self.lsn()?,
+                lost: self.flag()?,
+            })
+        };
+        (0..count).map(one).collect()
+    }
 }
 
 #[cfg(test)]
@@ -435,6 +481,19 @@ mod tests {
                 beat_ns: 2,
             },
             Message::Report { progress, beat_ns: 9 },
+            Message::HandedOver,
+            Message::Keep(vec![
+                KeptFor {
+                    name: "c".into(),
+                    position: Lsn(4096),
+                    lost: false,
+                },
+                KeptFor {
+                    name: "dö".into(),
+                    position: Lsn::ZERO,
+                    lost: true,
+                },
+            ]),
             Message::Ask(Ask {
                 term: 7,
                 candidate: NodeId(2),

@@ -17,9 +17,11 @@ use mote_log::range::LogRanges;
 use crate::NodeId;
 use crate::gate::Levels;
 use crate::history::History;
-use crate::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Progress, Reason, Refusal, Start};
+use crate::message::{
+    Hello, KeptFor, MARKS_MAX, Message, PROTOCOL_VERSION, Progress, Reason, Refusal, Start,
+};
 use crate::quorum::{Quorum, Rule, Standing};
-use crate::slots::{SlotError, Slots};
+use crate::slots::{SLOTS_MAX, SlotError, Slots};
 use crate::wire::{PIECE_BYTES_MAX, Wire};
 
 const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
@@ -40,6 +42,8 @@ impl LogSource for LogRanges {
 pub struct PrimaryConfig {
     pub system_id: u64,
     pub id: NodeId,
+    /// In a cluster: its name there. Followers then keep log for one another, and for this node.
+    pub member: Option<String>,
     pub heartbeat_ns: u64,
     /// A follower that says nothing for so long is given up.
     pub silence_ns: u64,
@@ -59,6 +63,8 @@ struct Sending {
     told: Lsn,
     beat_ns: u64,
     heard_ns: u64,
+    /// The slots as it was told of them; `None`: not yet.
+    told_slots: Option<u64>,
 }
 
 /// One follower's stream, as others may know it.
@@ -292,7 +298,13 @@ impl Primary {
     }
 
     fn begin(&mut self, mut wire: Wire, hello: &Hello, cut: Lsn, now_ns: u64) -> io::Result<()> {
-        match self.slots.begin(&hello.name, block_of(cut)) {
+        // Its log may be cut again, down to what is stable; nothing is known to be so before the term's first frame is.
+        let stable = self.levels().stable;
+        let needs = if stable > Lsn::ZERO { cut.min(stable) } else { cut };
+        match self
+            .slots
+            .begin(&hello.name, block_of(needs).max(block_of(self.log_start)))
+        {
             Ok(()) => {}
             Err(SlotError::Disk(error)) => return Err(error),
             Err(SlotError::TooMany | SlotError::Exists) => {
@@ -331,6 +343,7 @@ impl Primary {
             told: self.levels().stable,
             beat_ns: now_ns,
             heard_ns: now_ns,
+            told_slots: None,
         });
         Ok(())
     }
@@ -395,6 +408,14 @@ impl Primary {
         Ok(())
     }
 
+    /// Another node has been recorded as the leader: whoever follows looks for it now. Nothing depends on it; a stream that is
+    /// full ends without having been told.
+    pub fn hand_over(&mut self) {
+        for stream in &mut self.streams {
+            let _ = stream.wire.say(&Message::HandedOver);
+        }
+    }
+
     /// Gives up every stream: the node leads no more.
     pub fn close(mut self) -> Slots {
         self.end_streams(|_| true);
@@ -426,7 +447,9 @@ impl Primary {
                 }
                 self.quorum.reported(stream.id, stream.number, progress, beat_ns);
                 // A slot that cannot be saved keeps more log than it must: reason enough to end the stream, no more.
-                self.slots.advance(&stream.name, block_of(progress.flushed))?;
+                // What is not stable may yet be cut off its log: it needs the log from there, then.
+                let needs = progress.flushed.min(self.quorum.levels().stable);
+                self.slots.advance(&stream.name, block_of(needs))?;
             }
             if !stream.wire.fill()? {
                 break;
@@ -471,6 +494,30 @@ impl Primary {
             if stream.wire.say(&Message::Beat { stable, beat_ns })? {
                 (stream.told, stream.beat_ns) = (stable, now_ns);
             }
+        }
+        self.tell_slots(index, stable)
+    }
+
+    /// In a cluster: for whom the follower is to keep log, if that has changed. This node is among them: its successor's log
+    /// and its own part behind what is stable.
+    fn tell_slots(&mut self, index: usize, stable: Lsn) -> io::Result<()> {
+        let Some(member) = &self.config.member else {
+            return Ok(());
+        };
+        let stream = &mut self.streams[index];
+        let told = Some(self.slots.changes());
+        if stream.told_slots == told || stable == Lsn::ZERO || !stream.wire.is_idle() {
+            return Ok(());
+        }
+        let others = self.slots.kept_for().filter(|kept| kept.name != *member);
+        let mut kept: Vec<KeptFor> = others.take(SLOTS_MAX).collect();
+        kept.push(KeptFor {
+            name: member.clone(),
+            position: block_of(stable),
+            lost: false,
+        });
+        if stream.wire.say(&Message::Keep(kept))? {
+            stream.told_slots = told;
         }
         Ok(())
     }

@@ -72,6 +72,7 @@ fn world(rules: Vec<Rule>) -> World {
     let config = PrimaryConfig {
         system_id: SYSTEM,
         id: ME,
+        member: Some("a".into()),
         heartbeat_ns: 10_000_000,
         silence_ns: 1_000_000_000,
         piece_bytes: 8192,

@@ -9,7 +9,7 @@ use std::io;
 use mote_common::Lsn;
 use mote_log::intake::{Intake, IntakeError};
 
-use crate::message::{Hello, Message, Progress, Refusal, Start};
+use crate::message::{Hello, KeptFor, Message, Progress, Refusal, Start};
 use crate::wire::Wire;
 
 /// The follower's own log.
@@ -80,6 +80,9 @@ pub struct Receiver {
     /// The heartbeat to answer.
     beat_ns: u64,
     told: Progress,
+    /// For whom to keep log, if that was told since it was asked last.
+    kept: Option<Vec<KeptFor>>,
+    handed_over: bool,
 }
 
 impl Receiver {
@@ -93,6 +96,8 @@ impl Receiver {
             term: 0,
             beat_ns: 0,
             told: Progress::default(),
+            kept: None,
+            handed_over: false,
         })
     }
 
@@ -104,6 +109,16 @@ impl Receiver {
     /// The highest horizon it has told of.
     pub fn stable(&self) -> Lsn {
         self.stable
+    }
+
+    /// For whom this node is to keep log, if the primary has told since this was asked last.
+    pub fn take_kept(&mut self) -> Option<Vec<KeptFor>> {
+        self.kept.take()
+    }
+
+    /// The primary has let another node lead.
+    pub fn handed_over(&self) -> bool {
+        self.handed_over
     }
 
     /// The log was cut where the primary said, and `log` of `step` goes on there.
@@ -184,6 +199,9 @@ impl Receiver {
                         self.stable = self.stable.max(stable);
                         self.beat_ns = self.beat_ns.max(beat_ns);
                     }
+                    // Its stream ends with it.
+                    Message::HandedOver => self.handed_over = true,
+                    Message::Keep(kept) => self.kept = Some(kept),
                     _ => return Err(invalid("a primary does not say that")),
                 }
             }
@@ -198,6 +216,9 @@ impl Receiver {
             if let Err(error) = log.sync() {
                 return Ok(Outcome::Disk(error));
             }
+        }
+        if self.handed_over {
+            return Err(io::Error::other("the primary has let another node lead"));
         }
         self.report(log)?;
         Ok(if heard { Outcome::Heard } else { Outcome::Nothing })

@@ -8,6 +8,10 @@
 //! is refused with what to do when it comes back (an archive or a new copy). A lost slot stays until it is dropped, or its
 //! follower begins anew at a position that is here.
 //!
+//! The nodes of a cluster keep log for one another: whoever leads tells its followers of its slots, and they take them over
+//! (`adopt`), so that a node which was away finds its log at whoever leads when it comes back (docs/design/0057). A slot's
+//! position is never above what was stable: what is not may be cut off the node's log when it comes back.
+//!
 //! On disk positions are saved when they have moved a segment's worth, not with each acknowledgement; an older position
 //! only keeps more.
 
@@ -18,11 +22,12 @@ use std::sync::Arc;
 use mote_common::Lsn;
 use mote_common::env::Disk;
 
+use crate::message::{KEPT_MAX, KeptFor};
 use crate::small_file;
 
 const FILE: &str = "slots";
 /// Followers that one primary keeps log for.
-pub const SLOTS_MAX: usize = 64;
+pub const SLOTS_MAX: usize = KEPT_MAX - 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
@@ -57,6 +62,8 @@ pub struct Slots {
     saved_every: u64,
     slots: BTreeMap<String, Slot>,
     saved: BTreeMap<String, Slot>,
+    /// Raised by whatever changes what is saved.
+    changes: u64,
 }
 
 impl Slots {
@@ -79,6 +86,7 @@ impl Slots {
             saved_every,
             saved: slots.clone(),
             slots,
+            changes: 0,
         })
     }
 
@@ -87,9 +95,53 @@ impl Slots {
         Ok(Slots::open(disk.clone(), system_id, 0, 0)?.keep_from())
     }
 
-    /// Drops all slots: they are those of an earlier time at which this node led, and the log behind them may be gone.
-    pub fn forget(disk: &dyn Disk, system_id: u64) -> io::Result<()> {
-        small_file::write(disk, system_id, FILE, &encode(&BTreeMap::new()))
+    /// Another number than before: what [`kept_for`](Slots::kept_for) tells has changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// For whom others are to keep log, too: as the disk has it.
+    pub fn kept_for(&self) -> impl Iterator<Item = KeptFor> {
+        self.saved.iter().map(|(name, slot)| KeptFor {
+            name: name.clone(),
+            position: slot.position,
+            lost: slot.lost,
+        })
+    }
+
+    /// The slots are those that the primary told of, and no others; `tail`: the log ends there. Those that would keep more
+    /// than this node's bound are lost here.
+    pub fn adopt(&mut self, told: Vec<KeptFor>, tail: Lsn) -> io::Result<()> {
+        let least = tail.0.saturating_sub(self.kept_bytes_max);
+        let told = told.into_iter().take(KEPT_MAX);
+        self.slots = told
+            .map(|kept| {
+                let slot = Slot {
+                    position: kept.position,
+                    lost: kept.lost || kept.position > Lsn::ZERO && kept.position.0 < least,
+                    temporary: None,
+                };
+                (kept.name, slot)
+            })
+            .collect();
+        match self.slots == self.saved {
+            true => Ok(()),
+            false => self.save(),
+        }
+    }
+
+    /// The log begins at `lsn`: whoever needs older log does not find it here.
+    pub fn lose_below(&mut self, lsn: Lsn) -> io::Result<()> {
+        let mut any = false;
+        for slot in self.slots.values_mut() {
+            if slot.keeps_log() && slot.position < lsn {
+                (slot.lost, any) = (true, true);
+            }
+        }
+        match any {
+            true => self.save(),
+            false => Ok(()),
+        }
     }
 
     pub fn get(&self, name: &str) -> Option<Slot> {
@@ -208,6 +260,7 @@ impl Slots {
         lasting.retain(|_, slot| slot.temporary.is_none());
         small_file::write(&*self.disk, self.system_id, FILE, &encode(&lasting))?;
         self.saved = lasting;
+        self.changes += 1;
         Ok(())
     }
 }

@@ -217,6 +217,7 @@ fn counting(
 ) -> Result<Counting, StartError> {
     match seat {
         Some(seat) => Ok(Counting::Record {
+            name: seat.name().into(),
             rules: seat.rules(),
             lease: lease.clone(),
             patience_ns: seat.patience().as_nanos() as u64,

@@ -3,13 +3,14 @@
 //!
 //! Faults: power failures and kills at any step, also in the middle of a flush whose bytes are on their way already;
 //! directions that are blocked, one way or both; connections reset or lost; slow pieces; clocks that drift; nodes that
-//! stop for a while and go on; disks whose syncs fail; a coordinator that some node cannot reach.
+//! stop for a while and go on; disks whose syncs fail; a coordinator that some node cannot reach, or that loses the record.
 //!
 //! What must hold:
 //!  1. What a primary calls stable is never lost and never changes: every later primary has it, byte by byte.
 //!  2. Logs are prefixes of one another as far as they are stable; when all is healed they are equal.
 //!  3. Two nodes never serve at one moment: each believes in its lease by its own clock.
-//!  4. When all is healed, one primary comes forth, commits, and the others follow.
+//!  4. Nodes let go of log that nobody needs; whoever comes back finds what it lacks at whoever leads.
+//!  5. When all is healed, one primary comes forth, commits, and the others follow.
 //!
 //! `node`: one node's lives; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
 //! what was stable, and the comparison. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
@@ -53,6 +54,8 @@ pub enum Planted {
     PromotesWithoutPromises,
     /// A leader goes on counting the voters that it began with.
     CountsFormerVoters,
+    /// Followers let go of the log that they do not need themselves.
+    KeepsLogForNobody,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +84,13 @@ pub struct ClusterReport {
     pub failures_in_flush: u64,
     pub abandoned: u64,
     pub voter_changes: u64,
+    pub records_rebuilt: u64,
     pub served: u64,
     pub stable_bytes: u64,
 }
 
 impl ClusterReport {
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 10] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 11] {
         [
             ("commits", &mut self.commits),
             ("acknowledged", &mut self.acknowledged),
@@ -96,6 +100,7 @@ impl ClusterReport {
             ("failures_in_flush", &mut self.failures_in_flush),
             ("abandoned", &mut self.abandoned),
             ("voter_changes", &mut self.voter_changes),
+            ("records_rebuilt", &mut self.records_rebuilt),
             ("served", &mut self.served),
             ("stable_bytes", &mut self.stable_bytes),
         ]
@@ -115,6 +120,8 @@ struct Around {
     now_ns: u64,
     network: SimNetwork,
     record: Record,
+    /// The store has forgotten it; here it stands as it was.
+    record_is_lost: bool,
     oracle: Oracle,
     report: ClusterReport,
     planted: Planted,
@@ -179,6 +186,7 @@ impl World {
             now_ns: 1_000_000,
             network,
             record,
+            record_is_lost: false,
             oracle: Oracle::new(),
             report: ClusterReport::default(),
             planted,
@@ -249,7 +257,7 @@ impl World {
             host(NodeId(1 + (index as u64 + further) % NODES))
         });
         let node = &mut self.nodes[index];
-        match around.prng.below(12) {
+        match around.prng.below(13) {
             0 | 1 => node.power_fails(around),
             2 => node.is_killed(around),
             3 => node.fails_in_next_flush(),
@@ -264,6 +272,7 @@ impl World {
             7 | 8 => around.network.open_all_ways(),
             9 => _ = around.network.break_one(),
             10 => node.coordinator_is_away_until(around.now_ns + around.prng.below(3 * PATIENCE_NS)),
+            11 => around.record_is_lost = around.prng.chance(1, 4),
             _ => node.disk_fails_for_a_while(around),
         }
     }
@@ -272,6 +281,8 @@ impl World {
     fn heal(&mut self) -> Result<(), String> {
         self.around.healing = true;
         self.around.network.open_all_ways();
+        // Who led is gone, and could not write it again: an operator does.
+        self.around.record_is_lost = false;
         self.nodes.iter_mut().for_each(|node| node.heal(&mut self.around));
         let acknowledged = self.around.report.acknowledged;
         for _ in 0..HEALING_STEPS {

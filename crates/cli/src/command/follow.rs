@@ -86,6 +86,7 @@ impl Primary {
             primary: Some(Place { host, port }),
             silence: follower::SILENCE,
             promised: 0,
+            kept_bytes_max: None,
             until_begun: kept.map(|kept| -> Box<dyn Send> { Box::new(kept) }),
         }
     }

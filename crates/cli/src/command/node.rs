@@ -17,6 +17,7 @@ use mote_driver::Target;
 use mote_engine::EngineConfig;
 use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_executor::index_keys::EVALUATION;
+use mote_log::LogHold;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::node;
 use mote_replication::record::Record;
@@ -278,8 +279,8 @@ impl Node {
                 eprintln!("mote: could not tell that the server's part changes: {error}");
             }
         });
-        let prepared = ClusterThread::prepare(database, call).map_err(failed)?;
-        let follower = Follower::start(database, self.follows(&prepared, kept)).map_err(failed)?;
+        let prepared = ClusterThread::prepare(database, &self.name, call).map_err(failed)?;
+        let follower = Follower::start(database, self.follows(config, &prepared, kept)).map_err(failed)?;
         let seat = prepared.seat().clone();
         let etcd = self.etcd.clone();
         let settings = Settings {
@@ -295,13 +296,14 @@ impl Node {
             seat,
             etcd,
             follower: Some(follower),
+            hold: None,
         };
         let result = serving.run(door, signals);
         drop(thread);
         result
     }
 
-    fn follows(&self, prepared: &Prepared, kept: Option<KeptLog>) -> FollowConfig {
+    fn follows(&self, config: &ServerConfig, prepared: &Prepared, kept: Option<KeptLog>) -> FollowConfig {
         let others = self.others.clone();
         FollowConfig {
             name: self.name.clone(),
@@ -309,6 +311,7 @@ impl Node {
             connect: Box::new(move |place| others.stream(place)),
             silence: PATIENCE,
             promised: prepared.promised(),
+            kept_bytes_max: Some(config.slot_log_bytes_max),
             until_begun: kept.map(|kept| -> Box<dyn Send> { Box::new(kept) }),
         }
     }
@@ -322,6 +325,8 @@ struct Serving<'a> {
     etcd: Etcd,
     /// `None` when it leads.
     follower: Option<Follower>,
+    /// Keeps the log for other nodes from when it follows no more until its slots do.
+    hold: Option<LogHold>,
 }
 
 impl Serving<'_> {
@@ -331,6 +336,7 @@ impl Serving<'_> {
             let lease = self.seat.lease().clone();
             let server = Server::start_under(database, config, door, lease, Some(self.seat.clone()));
             let mut server = server.map_err(|error| error.to_string())?;
+            self.hold = None;
             eprintln!("mote: listening on {}", server.address());
             door = match super::serve::await_order(&server, signals, || self.seat.take_order()) {
                 None => {
@@ -357,9 +363,13 @@ impl Serving<'_> {
         let failed = |error: &dyn std::fmt::Display| format!("could not become the primary: {error}");
         self.seat.bound_lease(self.database.clock().monotonic_ns());
         let follower = self.follower.take().ok_or("it does not follow")?;
+        self.hold = follower.hold();
         let followed = follower.finish().map_err(|error| failed(&error))?;
         let engine = self.database.engine();
-        Slots::forget(&*engine.disk(), engine.log().system_id()).map_err(|error| failed(&error))?;
+        // The slots that the primary before told of are its own now; it needs none for itself.
+        Slots::open(engine.disk(), engine.log().system_id(), u64::MAX, 0)
+            .and_then(|mut slots| slots.drop_slot(self.seat.name()))
+            .map_err(|error| failed(&error))?;
         self.database
             .lead(followed, Some(record.term))
             .map_err(|error| failed(&error))?;
@@ -396,7 +406,10 @@ impl Serving<'_> {
         }
         self.seat.lease().depose();
         match self.etcd.swap(Some(&hand_over.expected), &hand_over.next) {
-            Ok(true) => eprintln!("mote: \"{}\" may lead; starts anew", hand_over.name),
+            Ok(true) => {
+                hub.hand_over();
+                eprintln!("mote: \"{}\" may lead; starts anew", hand_over.name);
+            }
             Ok(false) => eprintln!("mote: the record has changed meanwhile; starts anew"),
             Err(error) => eprintln!("mote: etcd does not answer: {error}; starts anew"),
         }

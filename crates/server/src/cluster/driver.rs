@@ -30,6 +30,8 @@ use crate::replication::hub::Hub;
 
 /// Between two looks at what tells no news: streams that end, times that pass.
 const TICK: Duration = Duration::from_millis(20);
+/// Between two questions to a node that is about to lead.
+const HURRY: Duration = Duration::from_millis(20);
 /// Acts in one turn; the next turn goes on.
 const ACTS_MAX: usize = 8;
 
@@ -58,8 +60,12 @@ impl Prepared {
 }
 
 impl ClusterThread {
-    /// `call` tells whoever runs the server that the seat has an order for him.
-    pub fn prepare(database: &Database, call: Box<dyn Fn() + Send + Sync>) -> io::Result<Prepared> {
+    /// For the node of this name. `call` tells whoever runs the server that the seat has an order for him.
+    pub fn prepare(
+        database: &Database,
+        name: &str,
+        call: Box<dyn Fn() + Send + Sync>,
+    ) -> io::Result<Prepared> {
         let engine = database.engine();
         let (sender, news) = channel();
         let lease = Arc::new(Lease::with_patience(PATIENCE));
@@ -67,7 +73,7 @@ impl ClusterThread {
         let system_id = engine.log().system_id();
         Ok(Prepared {
             voter: Voter::open(&*engine.disk(), system_id, now_ns, PATIENCE.as_nanos() as u64)?,
-            seat: Arc::new(Seat::new(lease, PATIENCE, sender.clone(), call)),
+            seat: Arc::new(Seat::new(name.into(), lease, PATIENCE, sender.clone(), call)),
             news,
             sender,
         })
@@ -200,7 +206,8 @@ impl Driver {
                     self.database.cluster().note_members(facts);
                 }
                 let answer = answer.and_then(|record| self.wait_for_leader(record));
-                self.member.recorded(answer);
+                let now_ns = self.now_ns();
+                self.member.recorded(answer, now_ns);
             }
             News::Roster(roster) => {
                 self.roster = roster;
@@ -267,6 +274,7 @@ impl Driver {
         let fresh = now_ns < since_ns + PATIENCE.as_nanos() as u64;
         if alone && fresh && record.leader != self.id {
             self.follow(record.leader);
+            self.member.hurry(now_ns + HURRY.as_nanos() as u64);
             return Err(NoAnswer("its leader is asked".into()));
         }
         Ok(Some(record))
@@ -288,6 +296,9 @@ impl Driver {
                     self.heard_ns = heard_ns;
                     self.member.voter_mut().heard(heard_ns);
                 }
+                if helm.was_handed_over() {
+                    self.member.hurry(now_ns);
+                }
                 self.member.step(now_ns, helm.stream())
             }
             Part::Leading(hub) if hub.counts() => hub.look(|primary| self.member.lead(now_ns, primary)),
@@ -298,7 +309,12 @@ impl Driver {
     fn carry_out(&mut self, act: Act) {
         match act {
             Act::Read => self.store.ask(Request::Look { roster: false }),
-            Act::Swap { expected, next } => self.store.ask(Request::Swap { expected, next }),
+            Act::Swap { expected, next } => {
+                if expected.is_none() {
+                    eprintln!("mote: etcd has lost the cluster's record; writes it again");
+                }
+                self.store.ask(Request::Swap { expected, next });
+            }
             Act::Ask(ask) => self.ask(ask),
             Act::Follow(leader) => self.follow(leader),
             Act::Lead(record) => {

@@ -54,6 +54,7 @@ pub(super) enum News {
 
 /// A node's place in its cluster.
 pub struct Seat {
+    name: String,
     lease: Arc<Lease>,
     patience: Duration,
     news: Sender<News>,
@@ -66,12 +67,14 @@ pub struct Seat {
 
 impl Seat {
     pub(super) fn new(
+        name: String,
         lease: Arc<Lease>,
         patience: Duration,
         news: Sender<News>,
         call: Box<dyn Fn() + Send + Sync>,
     ) -> Seat {
         Seat {
+            name,
             lease,
             patience,
             news,
@@ -79,6 +82,11 @@ impl Seat {
             rules: Mutex::default(),
             call,
         }
+    }
+
+    /// Of this node in its cluster.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn lease(&self) -> &Arc<Lease> {

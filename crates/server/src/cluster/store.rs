@@ -20,7 +20,7 @@ pub enum Request {
         roster: bool,
     },
     Swap {
-        expected: Record,
+        expected: Option<Record>,
         next: Record,
     },
 }
@@ -73,7 +73,7 @@ impl Asking {
             let told = match request {
                 Request::Look { roster } => self.look(roster),
                 Request::Swap { expected, next } => {
-                    let answer = self.etcd.swap(Some(&expected), &next);
+                    let answer = self.etcd.swap(expected.as_ref(), &next);
                     self.news.send(News::Swapped(next, answer))
                 }
             };
@@ -96,6 +96,8 @@ impl Asking {
             && let Ok(roster) = self.etcd.roster()
         {
             self.read = Some(Instant::now());
+            // The store has lost it, or had: a node that nobody finds is of no use.
+            self.entered &= roster.0.contains_key(&self.name);
             self.news.send(News::Roster(roster))?;
         }
         self.news.send(News::Recorded(record))

@@ -27,10 +27,11 @@ use mote_engine::Engine;
 use mote_engine::follow::{Followed, Replay};
 use mote_log::intake::{Intake, IntakeError};
 use mote_log::scan::{LogScan, scan_log};
-use mote_log::{LogConfig, TermMark, cut_log};
+use mote_log::{LogConfig, LogHold, TermMark, cut_log};
 use mote_replication::history::History;
-use mote_replication::message::{Hello, MARKS_MAX, PROTOCOL_VERSION, Start};
+use mote_replication::message::{Hello, KeptFor, MARKS_MAX, PROTOCOL_VERSION, Start};
 use mote_replication::receiver::{FollowerLog, Outcome, Receiver};
+use mote_replication::slots::Slots;
 use mote_replication::wire::Wire;
 use mote_replication::{NodeId, node};
 use parking_lot::{Condvar, Mutex};
@@ -75,6 +76,8 @@ pub struct FollowConfig {
     pub silence: Duration,
     /// The lowest term that this node still takes anything of.
     pub promised: u32,
+    /// In a cluster the nodes keep log for one another: so many bytes at most. `None`: this one keeps none.
+    pub kept_bytes_max: Option<u64>,
     /// Keeps the log at the primary that the copy needs; let go of when the first stream has begun, whose slot does that.
     pub until_begun: Option<Box<dyn Send>>,
 }
@@ -88,6 +91,8 @@ struct Shared {
     terms: Mutex<Vec<TermMark>>,
     /// `None` when it is left behind.
     taken: Mutex<Option<Taken>>,
+    /// The log that other nodes may need. `None`: they find it elsewhere.
+    kept: Mutex<Option<Kept>>,
     steering: Steering,
     /// What the primary has told of, and what is durable here.
     stable: AtomicU64,
@@ -110,6 +115,35 @@ struct Received {
     terms: Vec<TermMark>,
 }
 
+/// The slots that the primary told of last, and the log that is kept for them.
+struct Kept {
+    slots: Slots,
+    hold: LogHold,
+}
+
+impl Kept {
+    fn open(engine: &Engine, bytes_max: u64) -> io::Result<Kept> {
+        let log = engine.log();
+        let slots = Slots::open(engine.disk(), log.system_id(), bytes_max, log.segment_bytes())?;
+        let hold = log.hold_from(slots.keep_from().unwrap_or(Lsn(u64::MAX)));
+        Ok(Kept { slots, hold })
+    }
+
+    /// `told`: other slots, if the primary has told of any; `end`: the log's.
+    fn advance(&mut self, told: Option<Vec<KeptFor>>, end: Lsn) -> io::Result<()> {
+        if let Some(told) = told {
+            self.slots.adopt(told, end)?;
+        }
+        self.slots.enforce(end)?;
+        self.hold.move_to(self.from());
+        Ok(())
+    }
+
+    fn from(&self) -> Lsn {
+        self.slots.keep_from().unwrap_or(Lsn(u64::MAX))
+    }
+}
+
 /// The log as it is taken.
 struct Taken {
     log: FollowedLog,
@@ -129,6 +163,9 @@ impl Follower {
         let history = merged(node::terms(&*disk, system_id)?, &scan.terms);
         let poll = Poll::new()?;
         let stable = scan.durable.max(engine.log().stable());
+        // Before the files are looked through for those that nobody needs.
+        let kept = config.kept_bytes_max.map(|bytes| Kept::open(&engine, bytes));
+        let kept = kept.transpose()?;
         let log = FollowedLog {
             intake: open_intake(&engine, &scan, Vec::new())?,
             engine: engine.clone(),
@@ -144,6 +181,7 @@ impl Follower {
             replay: Mutex::new(Some(replay)),
             terms: Mutex::new(history.marks().to_vec()),
             taken: Mutex::new(Some(taken)),
+            kept: Mutex::new(kept),
             steering: Steering::new(config.promised),
             stable: AtomicU64::new(stable.0),
             flushed: AtomicU64::new(flushed.0),
@@ -175,6 +213,13 @@ impl Follower {
     /// For who says whom to follow.
     pub fn helm(&self) -> Helm {
         Helm::new(self.shared.clone())
+    }
+
+    /// Keeps the log that is kept for other nodes: for who comes to lead, until his slots do.
+    pub fn hold(&self) -> Option<LogHold> {
+        let kept = self.shared.kept.lock();
+        kept.as_ref()
+            .map(|kept| self.shared.engine.log().hold_from(kept.from()))
     }
 
     /// Ends the stream and both threads: for a node that comes to lead.
@@ -446,13 +491,23 @@ impl Receiving {
                 return Ok(Stepped::Begun);
             }
             Outcome::Refused(refusal) => return Err(refusal.text),
-            Outcome::Lost(why) => return Err(why),
+            Outcome::Lost(why) => {
+                if receiver.handed_over() {
+                    shared.steering.note_handed_over();
+                }
+                return Err(why);
+            }
             Outcome::Disk(error) => {
                 eprintln!("mote: the log could not be written: {error}");
                 eprintln!("mote: stopping, because the state of the disk is unknown; start again");
                 std::process::abort();
             }
         };
+        let end = taken.log.received();
+        if let Some(kept) = &mut *shared.kept.lock() {
+            kept.advance(receiver.take_kept(), end)
+                .map_err(|e| e.to_string())?;
+        }
         shared.publish(taken, receiver.stable())?;
         Ok(stepped)
     }
@@ -572,7 +627,7 @@ fn open_intake(engine: &Engine, scan: &LogScan, coming: Vec<TermMark>) -> io::Re
         segment_bytes: log.segment_bytes(),
         ..LogConfig::default()
     };
-    let start = engine.checkpoint_report().log_start;
+    let start = log.needed_from(engine.checkpoint_report().log_start);
     Intake::open(engine.env(), config, log.system_id(), start, scan, coming)
 }
 

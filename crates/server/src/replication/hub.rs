@@ -51,6 +51,8 @@ pub enum Counting {
     Names(Option<SyncNames>),
     /// As a cluster's record says; the voters' answers are this node's lease.
     Record {
+        /// This node's name there.
+        name: String,
         rules: Vec<Rule>,
         lease: Arc<Lease>,
         patience_ns: u64,
@@ -62,6 +64,13 @@ impl Counting {
         match self {
             Counting::Names(_) => SILENCE,
             Counting::Record { patience_ns, .. } => 2 * Duration::from_nanos(*patience_ns),
+        }
+    }
+
+    fn member(&self) -> Option<String> {
+        match self {
+            Counting::Names(_) => None,
+            Counting::Record { name, .. } => Some(name.clone()),
         }
     }
 }
@@ -111,11 +120,14 @@ impl HubThread {
         let config = PrimaryConfig {
             system_id,
             id,
+            member: counting.member(),
             heartbeat_ns: HEARTBEAT.as_nanos() as u64,
             silence_ns: counting.silence().as_nanos() as u64,
             piece_bytes: PIECE_BYTES_MAX,
         };
-        let slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
+        let mut slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
+        // Those that a primary before this one told of may ask for more than this node ever had.
+        slots.lose_below(log.oldest())?;
         // Until the first step says more.
         let held = slots.keep_from().unwrap_or(Lsn(u64::MAX));
         let hold = log.hold_from(held);
@@ -130,6 +142,7 @@ impl HubThread {
                 rules,
                 lease,
                 patience_ns,
+                ..
             } => (rules, Some((lease, patience_ns))),
         };
         let hub = Arc::new(Hub {
@@ -238,6 +251,11 @@ impl Hub {
     /// nothing meanwhile.
     pub fn look<R>(&self, look: impl FnOnce(&Primary) -> R) -> R {
         look(&self.primary.lock())
+    }
+
+    /// Tells followers that another node was recorded as the leader.
+    pub fn hand_over(&self) {
+        self.primary.lock().hand_over();
     }
 
     fn take_rules(&self, primary: &mut Primary) -> bool {

@@ -22,13 +22,25 @@ impl Reach<'_> {
 impl Coordinator for Reach<'_> {
     fn read(&mut self) -> Result<Option<Record>, NoAnswer> {
         self.answers()?;
-        Ok(Some(self.around.record.clone()))
+        Ok((!self.around.record_is_lost).then(|| self.around.record.clone()))
     }
 
     fn swap(&mut self, expected: Option<&Record>, next: &Record) -> Result<bool, NoAnswer> {
         self.answers()?;
-        let Around { record, report, .. } = &mut *self.around;
-        if record != next {
+        let Around {
+            record,
+            record_is_lost,
+            report,
+            ..
+        } = &mut *self.around;
+        if *record_is_lost {
+            if expected.is_some() {
+                return Ok(false);
+            }
+            report.records_rebuilt += 1;
+            *record_is_lost = false;
+            *record = next.clone();
+        } else if record != next {
             if Some(&*record) != expected {
                 return Ok(false);
             }

@@ -1,8 +1,10 @@
 //! A node that does not lead: it takes the log, and asks whether it should lead when the driver says so.
 
 use std::io;
+use std::sync::Arc;
 
 use mote_common::Lsn;
+use mote_common::env::Disk;
 use mote_log::cut_log;
 use mote_log::intake::{Intake, IntakeError};
 use mote_log::scan::scan_log;
@@ -10,15 +12,17 @@ use mote_log::{LogConfig, TermMark};
 use mote_replication::NodeId;
 use mote_replication::history::History;
 use mote_replication::member::Act;
-use mote_replication::message::{Answer, Ask, Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Start};
+use mote_replication::message::{Answer, Ask, Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Reason, Start};
 use mote_replication::receiver::{FollowerLog, Outcome, Receiver};
 use mote_replication::record::Record;
+use mote_replication::slots::Slots;
 use mote_replication::wire::Wire;
 
 use super::leading::Leading;
 use super::node::{Life, Role, Trouble};
 use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
 
+const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 /// A stream that brings nothing for so long is given up.
 const SILENCE_NS: u64 = 2 * PATIENCE_NS;
 
@@ -35,6 +39,8 @@ pub(super) fn log_config() -> LogConfig {
 pub(super) struct Following {
     log: Honest,
     history: History,
+    /// For whom log is kept here.
+    slots: Slots,
     receiver: Option<(Receiver, u64)>,
     /// What it has asked the others, and over which streams.
     question: Option<Ask>,
@@ -85,6 +91,7 @@ impl Following {
         Ok(Following {
             log,
             history,
+            slots: open_slots(life.env.disk.clone())?,
             receiver: None,
             question: None,
             asked: Vec::new(),
@@ -158,6 +165,9 @@ impl Following {
             }
             Outcome::Begin(start) => self.begin(life, around, &start)?,
             Outcome::Disk(_) => return Err(Trouble::Disk),
+            Outcome::Refused(refusal) if refusal.reason == Reason::MissingPosition => {
+                return Err(Trouble::Wrong(refusal.text));
+            }
             ended @ (Outcome::Nothing | Outcome::Lost(_) | Outcome::Refused(_)) => {
                 self.ended = format!("{ended:?}");
                 self.receiver = None;
@@ -166,6 +176,15 @@ impl Following {
         for mark in self.log.intake.take_terms() {
             self.history.begin(mark);
         }
+        let told = self
+            .receiver
+            .as_mut()
+            .and_then(|(receiver, _)| receiver.take_kept());
+        if let Some(told) = told {
+            self.slots.adopt(told, self.log.received())?;
+        }
+        let (applied, kept) = (self.log.applied(), self.slots.keep_from());
+        life.perhaps_checkpoints(around, applied, kept.unwrap_or(applied));
         Ok(())
     }
 
@@ -200,7 +219,7 @@ impl Following {
             version: PROTOCOL_VERSION,
             system_id: SYSTEM_ID,
             id: life.id,
-            name: format!("node{}", life.id.0),
+            name: name_of(life.id),
             promised: life.member.voter().promised(),
             end: self.log.intake.received(),
             stable: self.log.stable,
@@ -268,6 +287,15 @@ impl Following {
         around.report.promotions += 1;
         Leading::begin(life, around, record, scan, stable)
     }
+}
+
+/// The name by which a node is known to the others.
+pub(super) fn name_of(id: NodeId) -> String {
+    format!("node{}", id.0)
+}
+
+pub(super) fn open_slots(disk: Arc<dyn Disk>) -> io::Result<Slots> {
+    Slots::open(disk, SYSTEM_ID, 1 << 30, BLOCK_BYTES)
 }
 
 pub(super) fn scan(life: &Life) -> Result<mote_log::scan::LogScan, Trouble> {

@@ -17,10 +17,9 @@ use mote_replication::message::Hello;
 use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::Quorum;
 use mote_replication::record::Record;
-use mote_replication::slots::Slots;
 use mote_replication::wire::Wire;
 
-use super::following::{Following, log_config};
+use super::following::{Following, log_config, name_of, open_slots};
 use super::node::{Life, Role, Trouble};
 use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID};
 
@@ -83,17 +82,21 @@ impl Leading {
         let config = PrimaryConfig {
             system_id: SYSTEM_ID,
             id: life.id,
+            member: Some(name_of(life.id)),
             heartbeat_ns: PATIENCE_NS / 10,
             silence_ns: 2 * PATIENCE_NS,
             piece_bytes: around.piece_bytes,
         };
+        let mut slots = open_slots(life.env.disk.clone())?;
+        slots.drop_slot(&name_of(life.id))?;
+        slots.lose_below(life.released)?;
         let hub = Primary::new(
             config,
             history,
-            Lsn(SEGMENT_BYTES),
+            life.released,
             log.flushed(),
             Quorum::new(life.id, term_end, rules),
-            Slots::open(life.env.disk.clone(), SYSTEM_ID, 1 << 30, SEGMENT_BYTES)?,
+            slots,
         );
         let hub = Arc::new(Mutex::new(hub));
         log.set_tap(Some(Arc::new(Tap {
@@ -179,6 +182,9 @@ impl Leading {
             let mut hub = self.hub.lock().expect("unpoisoned");
             hub.flushed(self.log.flushed());
             hub.step(life.now_ns(), 0, &mut self.source)?;
+            let (stable, kept) = (self.log.stable(), hub.keep_from()?);
+            life.perhaps_checkpoints(around, stable, kept);
+            hub.released_below(life.released);
         }
         self.tell(life, around).map_err(Trouble::Wrong)?;
         Ok(Role::Leading(self))

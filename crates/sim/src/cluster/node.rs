@@ -15,16 +15,16 @@ use mote_log::reader::{LogFiles, LogReader};
 use mote_replication::NodeId;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::member::{Act, Member};
-use mote_replication::message::{Answer, Ask, Message, Reason, Refusal};
+use mote_replication::message::{Answer, Ask, KeptFor, Message, Reason, Refusal};
 use mote_replication::record::Record;
 use mote_replication::vote::Voter;
 use mote_replication::wire::Wire;
 
 use super::coordinator::Reach;
-use super::following::Following;
+use super::following::{Following, name_of, open_slots};
 use super::leading::Leading;
 use super::oracle::read_log;
-use super::{Around, PATIENCE_NS, SEGMENT_BYTES, SYSTEM_ID, address, host};
+use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
 
 /// How long somebody who has connected may say nothing.
 const KNOCK_NS: u64 = PATIENCE_NS;
@@ -54,6 +54,7 @@ pub(super) struct Node {
     still_until_ns: u64,
     coordinator_away_until_ns: u64,
     disk_fails_until_ns: u64,
+    released: Lsn,
     /// The next flush sends its bytes and then loses power; and what that left of the disk.
     fails_in_flush: Arc<AtomicBool>,
     left: Arc<Mutex<Option<SimDisk>>>,
@@ -68,6 +69,8 @@ pub(super) struct Life {
     pub member: Member,
     /// What it has asked the coordinator, and when that comes there.
     requests: Vec<(Act, u64)>,
+    /// Its checkpoints have let go of the log below. The bytes stay, for the comparison; nobody is sent them.
+    pub released: Lsn,
     pub fails_in_flush: Arc<AtomicBool>,
     pub left: Arc<Mutex<Option<SimDisk>>>,
     listener: Box<dyn Listener>,
@@ -81,16 +84,42 @@ pub(super) enum Role {
 }
 
 impl Life {
+    /// Now and then a checkpoint: the log below `stable` that is not kept for others goes.
+    pub fn perhaps_checkpoints(&mut self, around: &mut Around, stable: Lsn, kept: Lsn) {
+        if around.prng.chance(1, 20) {
+            let from = if around.planted == Planted::KeepsLogForNobody {
+                stable
+            } else {
+                kept.min(stable)
+            };
+            self.released = self.released.max(from);
+        }
+    }
+
     pub fn now_ns(&self) -> u64 {
         self.env.clock.monotonic_ns()
     }
 }
 
+fn keep_from_the_beginning(disk: &SimDisk, id: NodeId) -> io::Result<()> {
+    let mut slots = open_slots(Arc::new(disk.clone()))?;
+    let told = (1..=NODES).map(NodeId).filter(|other| *other != id);
+    let told = told.map(|other| KeptFor {
+        name: name_of(other),
+        position: Lsn(SEGMENT_BYTES),
+        lost: false,
+    });
+    slots.adopt(told.collect(), Lsn(SEGMENT_BYTES))
+}
+
 impl Node {
     pub fn new(id: NodeId, around: &mut Around) -> Node {
+        let disk = SimDisk::new(around.prng.next_u64());
+        // All have been there once: whoever leads first keeps the log from its beginning for the others.
+        keep_from_the_beginning(&disk, id).expect("a new disk works");
         Node {
             id,
-            disk: SimDisk::new(around.prng.next_u64()),
+            disk,
             clock: Arc::new(SimClock::default()),
             drift_ppm: around.prng.between(-20_000, 20_000),
             running: None,
@@ -98,6 +127,7 @@ impl Node {
             still_until_ns: 0,
             coordinator_away_until_ns: 0,
             disk_fails_until_ns: 0,
+            released: Lsn(SEGMENT_BYTES),
             fails_in_flush: Arc::default(),
             left: Arc::default(),
         }
@@ -156,6 +186,7 @@ impl Node {
             requests: Vec::new(),
             knocking: Vec::new(),
             disk: self.disk.clone(),
+            released: self.released,
             fails_in_flush: self.fails_in_flush.clone(),
             left: self.left.clone(),
             network,
@@ -174,6 +205,7 @@ impl Node {
             Role::Following(following) => following.step(&mut life, around),
             Role::Leading(leading) => leading.step(&mut life, around),
         });
+        self.released = life.released;
         match lived {
             Ok(role) => {
                 self.running = Some((life, role));
@@ -325,9 +357,11 @@ impl Life {
         let mut coordinator = Reach { around, reachable };
         for (act, _) in due {
             match act {
-                Act::Read => self.member.recorded(coordinator.read()),
+                Act::Read => self
+                    .member
+                    .recorded(coordinator.read(), self.env.clock.monotonic_ns()),
                 Act::Swap { expected, next } => {
-                    let answer = coordinator.swap(Some(&expected), &next);
+                    let answer = coordinator.swap(expected.as_ref(), &next);
                     self.member.swapped(&next, answer, self.env.clock.monotonic_ns());
                 }
                 act => unreachable!("{act:?} is not the coordinator's"),

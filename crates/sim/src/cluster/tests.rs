@@ -12,6 +12,7 @@ fn some_dozens_of_clusters() {
     assert!(total.cuts > 20 && total.power_failures > 200, "{total:?}");
     assert!(total.failures_in_flush > 5 && total.abandoned > 100, "{total:?}");
     assert!(total.served > 5000 && total.voter_changes > 30, "{total:?}");
+    assert!(total.records_rebuilt > 3, "{total:?}");
 }
 
 #[test]
@@ -28,12 +29,15 @@ fn a_cluster_seed_repeats() {
     }
 }
 
-/// Within a thousand seeds from the first; most of them are within a dozen.
+/// Within a thousand seeds from the first; most of them are within a dozen. `MOTE_SIM_FIRST` looks elsewhere, for when the
+/// simulation draws otherwise than before.
 fn is_found(planted: Planted, first: u64) {
     let options = ClusterOptions {
         planted,
         ..ClusterOptions::default()
     };
+    let elsewhere = std::env::var("MOTE_SIM_FIRST").ok();
+    let first = elsewhere.map_or(first, |first| first.parse().expect("a number"));
     let found = (first..first + 1000).find_map(|seed| match run_cluster(seed, options) {
         // A cluster that a fault keeps from healing has lost nothing.
         Err(error) if !error.contains("is not whole") => Some((seed, error)),
@@ -55,16 +59,21 @@ fn a_leader_among_the_voters_is_found() {
     is_found(Planted::LeaderIsAVoter, 0);
 }
 
-/// Three changes of leaders and a power failure must fall into some milliseconds: the first seed that has it is 1630. The
-/// rule's own test (`mote_replication::quorum`) needs no luck.
+/// Three changes of leaders and a power failure must fall into some milliseconds: of 1,430 seeds from 1,620 on, the first that
+/// has it is 3051. The rule's own test (`mote_replication::quorum`) needs no luck.
 #[test]
 fn counting_old_terms_is_found() {
-    is_found(Planted::OldTermsCount, 1_620);
+    is_found(Planted::OldTermsCount, 3_050);
 }
 
 #[test]
 fn promoting_without_promises_is_found() {
     is_found(Planted::PromotesWithoutPromises, 0);
+}
+
+#[test]
+fn keeping_log_for_nobody_is_found() {
+    is_found(Planted::KeepsLogForNobody, 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use mote_common::Lsn;
 use mote_replication::receiver::FollowerLog;
@@ -20,6 +20,8 @@ pub(super) struct Steering {
     /// When the primary was heard last, on the environment's clock; 0: never.
     heard_ns: AtomicU64,
     promised: AtomicU32,
+    /// The last primary has let another node lead, and nobody has looked for that yet.
+    handed_over: AtomicBool,
 }
 
 #[derive(Default)]
@@ -38,6 +40,7 @@ impl Steering {
             state: Mutex::default(),
             heard_ns: AtomicU64::new(0),
             promised: AtomicU32::new(promised),
+            handed_over: AtomicBool::new(false),
         }
     }
 
@@ -69,6 +72,11 @@ impl Steering {
     /// what is taken.
     pub fn promised(&self) -> u32 {
         self.promised.load(Ordering::Relaxed)
+    }
+
+    /// Relaxed: who sees it late looks a turn later.
+    pub fn note_handed_over(&self) {
+        self.handed_over.store(true, Ordering::Relaxed);
     }
 
     pub fn heard(&self, now_ns: u64) {
@@ -106,6 +114,11 @@ impl Helm {
     /// The term of the primary whose log is taken; 0 while one is asked.
     pub fn stream(&self) -> Option<u32> {
         self.shared.steering.state.lock().stream
+    }
+
+    /// Whether the primary has let another node lead since this was asked last.
+    pub fn was_handed_over(&self) -> bool {
+        self.shared.steering.handed_over.swap(false, Ordering::Relaxed)
     }
 
     /// When the primary was heard last, on the environment's clock; 0: not since the start.
