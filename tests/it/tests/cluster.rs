@@ -4,133 +4,27 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
-use mote_it::clients::{mote, psql, psql_strict};
-use mote_it::etcd::EtcdServer;
-use mote_it::nodes::value;
-use mote_it::postgres::free_port;
+use mote_it::clients::{mote, psql_strict};
+use mote_it::cluster::{Further, NAMES, Nodes};
+use mote_it::nodes::{await_replay, await_value, value};
 use mote_it::process::await_that;
-use mote_it::server::TemporaryDirectory;
-use mote_replication::coordinator::Coordinator;
-use mote_replication::record::Record;
 use mote_server::etcd::Etcd;
 use rustix::process::Signal;
 use tokio_postgres::{Client, NoTls};
 
-const NAMES: [&str; 3] = ["a", "b", "c"];
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// From the last acknowledged commit of one primary to the first of the next, on a machine that does other things, too.
 const FAIL_OVER: Duration = Duration::from_secs(10);
 
-/// A cluster of three; `None` in the place of a node that does not run.
-struct Nodes {
-    etcd: EtcdServer,
-    ports: [u16; 3],
-    directory: TemporaryDirectory,
-    running: [Option<TestServer>; 3],
-}
-
-impl Nodes {
-    fn start(name: &str) -> Nodes {
-        let mut nodes = Nodes {
-            etcd: EtcdServer::start(),
-            ports: [(); 3].map(|()| free_port()),
-            directory: TemporaryDirectory::new(name),
-            running: [const { None }; 3],
-        };
-        for index in 0..NAMES.len() {
-            nodes.run(index);
-        }
-        nodes.settle();
-        nodes
-    }
-
-    fn options(&self, index: usize) -> Vec<String> {
-        let mut options: Vec<String> = vec![
-            "--listen".into(),
-            format!("127.0.0.1:{}", self.ports[index]),
-            "--cluster".into(),
-            format!("{}/shop", self.etcd.url()),
-            "--name".into(),
-            NAMES[index].into(),
-            "--log-segment-size".into(),
-            "4MB".into(),
-            "--memory".into(),
-            "256MB".into(),
-        ];
-        if index == 0 {
-            options.push("--cluster-init".into());
-        }
-        options
-    }
-
-    fn run(&mut self, index: usize) {
-        let options = self.options(index);
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let server = TestServer::open(&self.directory.path().join(NAMES[index]), &options);
-        self.running[index] = Some(server.unwrap_or_else(|said| panic!("no node: {said}")));
-    }
-
-    fn record(&self) -> Option<Record> {
-        let mut etcd = Etcd::new(&format!("{}/shop", self.etcd.url())).expect("a sound address");
-        etcd.read().expect("etcd answers")
-    }
-
-    /// Until both others vote, so that any one may be lost.
-    fn settle(&self) {
-        await_that("two nodes vote", TIMEOUT, || {
-            self.record()
-                .is_some_and(|record| record.voters.len() == 2 && record.count == 1)
-        });
-    }
-
-    fn node(&self, index: usize) -> &TestServer {
-        self.running[index].as_ref().expect("it runs")
-    }
-
-    /// Which node takes writes. Waits for one that is not `other`.
-    fn leader_but(&self, other: Option<usize>) -> usize {
-        let since = Instant::now();
-        loop {
-            let running = (0..3).filter(|index| self.running[*index].is_some() && Some(*index) != other);
-            for index in running {
-                let found = psql(self.node(index), "select pg_is_in_recovery()");
-                if found.out.trim_end() == "f" {
-                    return index;
-                }
-            }
-            assert!(since.elapsed() < TIMEOUT, "nobody leads\n{}", self.logs());
-        }
-    }
-
-    fn leader(&self) -> usize {
-        self.leader_but(None)
-    }
-
-    fn logs(&self) -> String {
-        let log = |(name, node): (&&str, &Option<TestServer>)| {
-            format!("{name}: {}", node.as_ref().map_or("off".into(), TestServer::log))
-        };
-        NAMES
-            .iter()
-            .zip(&self.running)
-            .map(log)
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-
-    /// All nodes show the same rows, and those that were acknowledged are among them.
-    fn compare(&self, acknowledged: &BTreeSet<i64>) {
-        let expected = value(self.node(self.leader()), "select count(*), sum(id) from t");
-        for index in (0..3).filter(|index| self.running[*index].is_some()) {
-            await_that("all nodes show the same rows", TIMEOUT, || {
-                let found = psql(self.node(index), "select count(*), sum(id) from t");
-                found.out.trim_end() == expected
-            });
-            let rows = value(self.node(index), "select id from t");
-            let rows: BTreeSet<i64> = rows.lines().map(|row| row.parse().expect("a number")).collect();
-            let lost: Vec<_> = acknowledged.difference(&rows).collect();
-            assert!(lost.is_empty(), "{} lacks {lost:?}", NAMES[index]);
-        }
+/// All nodes show the same rows, and those that were acknowledged are among them.
+fn compare(nodes: &Nodes, acknowledged: &BTreeSet<i64>) {
+    let expected = value(nodes.node(nodes.leader()), "select count(*), sum(id) from t");
+    for index in nodes.up() {
+        await_value(nodes.node(index), "select count(*), sum(id) from t", &expected);
+        let rows = value(nodes.node(index), "select id from t");
+        let rows: BTreeSet<i64> = rows.lines().map(|row| row.parse().expect("a number")).collect();
+        let lost: Vec<_> = acknowledged.difference(&rows).collect();
+        assert!(lost.is_empty(), "{} lacks {lost:?}", NAMES[index]);
     }
 }
 
@@ -248,7 +142,7 @@ fn who_is_killed_is_succeeded_and_comes_back_as_a_follower() {
         assert_ne!(nodes.leader(), leader);
         writer.write_for(Duration::from_millis(300));
         nodes.run(leader);
-        nodes.compare(&writer.acknowledged);
+        compare(&nodes, &writer.acknowledged);
         nodes.settle();
     }
     // All of them at once: whoever led has all that counts.
@@ -260,7 +154,7 @@ fn who_is_killed_is_succeeded_and_comes_back_as_a_follower() {
     }
     writer.client = None;
     writer.write_again();
-    nodes.compare(&writer.acknowledged);
+    compare(&nodes, &writer.acknowledged);
 }
 
 #[test]
@@ -297,7 +191,7 @@ fn who_stood_still_answers_nothing_that_was_asked_after_its_successor_began() {
     nodes.node(leader).await_log("starts anew");
     writer.write_for(Duration::from_millis(500));
     assert_ne!(nodes.leader_but(Some(leader)), leader);
-    nodes.compare(&writer.acknowledged);
+    compare(&nodes, &writer.acknowledged);
     assert!(nodes.running[leader].as_mut().expect("it runs").is_running());
 }
 
@@ -321,8 +215,30 @@ fn a_store_that_is_gone_disturbs_nobody() {
     nodes.run(follower);
     writer.write_again();
     nodes.etcd.resume();
-    nodes.compare(&writer.acknowledged);
+    compare(&nodes, &writer.acknowledged);
     assert_eq!(nodes.record(), record);
+}
+
+#[test]
+fn a_record_that_the_store_has_lost_is_written_again_by_who_leads() {
+    let mut nodes = Nodes::start("cluster-forgets");
+    let mut writer = Writer::new(&nodes);
+    writer.write_for(Duration::from_millis(300));
+    let record = nodes.record();
+    nodes.etcd.forget();
+    await_that("the record is there again", TIMEOUT, || nodes.record() == record);
+    writer.write_for(Duration::from_millis(300));
+    // Nodes are found again, too: the next one can be elected, and followed.
+    let mut etcd = Etcd::new(&nodes.cluster()).expect("a sound address");
+    await_that("all nodes have entered again", TIMEOUT, || {
+        etcd.roster().is_ok_and(|roster| roster.0.len() == NAMES.len())
+    });
+    let leader = nodes.leader();
+    nodes.running[leader].take().expect("it runs").kill();
+    writer.write_again();
+    nodes.run(leader);
+    compare(&nodes, &writer.acknowledged);
+    nodes.settle();
 }
 
 #[test]
@@ -348,7 +264,7 @@ fn a_node_lets_another_lead_and_refuses_to_be_promoted() {
         eprintln!("{pause:?} from the last acknowledged row to the next");
         assert!(pause < FAIL_OVER, "{pause:?}");
         assert_eq!(nodes.leader(), next);
-        nodes.compare(&writer.acknowledged);
+        compare(&nodes, &writer.acknowledged);
         nodes.settle();
     }
 }
@@ -371,4 +287,92 @@ fn a_directory_of_a_cluster_is_nobody_elses() {
     let said = TestServer::open(&data, &options).err().expect("it is refused");
     assert!(said.contains("another database than the cluster's"), "{said}");
     drop(directory);
+}
+
+/// Log for some segments; and what was written before is in images on every node that runs, so that nobody needs the log for
+/// itself.
+fn write_much_and_checkpoint(nodes: &Nodes) {
+    let leader = nodes.leader();
+    for _ in 0..3 {
+        let rows = "select g, repeat(md5(g::text), 60) from generate_series(1, 5000) g";
+        value(nodes.node(leader), &format!("insert into ballast {rows}"));
+        for index in nodes.up() {
+            if index != leader {
+                await_replay(nodes.node(leader), nodes.node(index));
+            }
+            value(nodes.node(index), "checkpoint");
+        }
+    }
+}
+
+fn switch_to(nodes: &Nodes, next: usize) {
+    let cluster = nodes.cluster();
+    await_that("the other one leads", TIMEOUT, || {
+        let said = mote(&["switchover", "--cluster", &cluster, "--to", NAMES[next]]);
+        said.ok || said.err.contains("leads already")
+    });
+}
+
+#[test]
+fn a_node_that_was_away_finds_its_log_at_whoever_leads_by_then() {
+    let mut nodes = Nodes::start_with("cluster-away", Further::default());
+    let mut writer = Writer::new(&nodes);
+    value(
+        nodes.node(nodes.leader()),
+        "create table ballast (id int, v text)",
+    );
+    writer.write_for(Duration::from_millis(200));
+    for round in 0..2 {
+        let leader = nodes.leader();
+        let (away, next) = ((leader + 1) % 3, (leader + 2) % 3);
+        nodes.running[away].take().expect("it runs").kill();
+        write_much_and_checkpoint(&nodes);
+        if round == 1 {
+            // What is kept stands on the disk.
+            nodes.running[next].take().expect("it runs").kill();
+            nodes.run(next);
+            nodes.leader();
+        }
+        switch_to(&nodes, next);
+        writer.client = None;
+        writer.write_again();
+        write_much_and_checkpoint(&nodes);
+        nodes.run(away);
+        compare(&nodes, &writer.acknowledged);
+        nodes.settle();
+    }
+}
+
+#[test]
+fn log_that_nobody_keeps_any_more_is_named_with_what_to_do() {
+    let further = Further {
+        options: vec!["--max-slot-log".into(), "12MB".into()],
+        ..Further::default()
+    };
+    let mut nodes = Nodes::start_with("cluster-lost", further);
+    let mut writer = Writer::new(&nodes);
+    value(
+        nodes.node(nodes.leader()),
+        "create table ballast (id int, v text)",
+    );
+    writer.write_for(Duration::from_millis(200));
+    let leader = nodes.leader();
+    let (away, next) = ((leader + 1) % 3, (leader + 2) % 3);
+    nodes.running[away].take().expect("it runs").kill();
+    write_much_and_checkpoint(&nodes);
+    let slots = format!(
+        "select wal_status from pg_replication_slots where slot_name = '{}'",
+        NAMES[away]
+    );
+    await_value(nodes.node(leader), &slots, "lost");
+    switch_to(&nodes, next);
+    writer.client = None;
+    writer.write_again();
+    write_much_and_checkpoint(&nodes);
+    await_value(nodes.node(next), &slots, "lost");
+    nodes.run(away);
+    nodes.node(away).await_log("is not here any more");
+    nodes
+        .node(away)
+        .await_log("start the follower on an empty directory");
 }

@@ -7,14 +7,17 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mote_common::prng::Prng;
 use mote_it::TestServer;
-use mote_it::clients::{mote, psql, psql_strict};
-use mote_it::server::{TemporaryDirectory, mote_binary};
+use mote_it::clients::{psql, psql_strict};
+use mote_it::ledger::{
+    DRIVER_TIMEOUT, acknowledged, await_end, await_orders, drive, from_environment, load, milliseconds,
+    orders_in, prove,
+};
+use mote_it::server::TemporaryDirectory;
 use mote_it::small_disk::SmallDisk;
 use rustix::process::Signal;
 
@@ -23,11 +26,7 @@ const SEED_DEFAULT: u64 = 1;
 /// After so many cycles a new database begins: else checking the orders of all earlier cycles takes most of the time.
 const CYCLES_PER_DATABASE: u64 = 40;
 /// How long a driver runs, unless waiting for its server took longer: beyond the fault.
-const DRIVER_SECONDS: &str = "4";
-/// Orders acknowledged before each fault, at least: one that hits an idle server proves nothing.
-const ORDERS_MIN: usize = 50;
-/// How long a driver may need to begin, and to notice that the server is gone.
-const DRIVER_TIMEOUT: Duration = Duration::from_secs(60);
+const DRIVER_SECONDS: u64 = 4;
 const DISK_MB: u32 = 4096;
 /// Small files of log, so that the disk is full soon after it has no space; and checkpoints in every cycle.
 const OPTIONS: [&str; 4] = ["--log-segment-size", "4MB", "--checkpoint-log-size", "16MB"];
@@ -98,18 +97,6 @@ fn no_fault_loses_an_acknowledged_order() {
     eprintln!("ledger: {cycles} cycles, {kills} kills, {orders} orders acknowledged, none lost");
 }
 
-fn from_environment(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty());
-    text.map_or(default, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number"))
-    })
-}
-
-fn milliseconds(random: &mut Prng, from: u64, to: u64) -> Duration {
-    Duration::from_millis(from + random.below(to - from))
-}
-
 /// One database, and what its clients have been told.
 struct Database {
     server: Option<TestServer>,
@@ -132,7 +119,8 @@ impl Database {
             .as_ref()
             .map_or_else(|| directory.path().join("data"), SmallDisk::data);
         let server = TestServer::open(&data, &OPTIONS).expect("it starts");
-        load(&server);
+        load(&server.url());
+        psql(&server, "create table ballast (v text)").good();
         Database {
             address: server.address,
             orders: orders_in(&server),
@@ -153,7 +141,7 @@ impl Database {
     /// Load, a fault in it, and the proof.
     fn cycle(&mut self, cycle: u64, fault: Fault, random: &mut Prng) -> Done {
         let ledger = self.ledger.clone();
-        let mut driver = drive(self.server(), &ledger, cycle);
+        let mut driver = drive(&self.server().url(), &ledger, DRIVER_SECONDS, cycle);
         await_orders(&ledger, &mut driver, cycle);
         let after = milliseconds(random, 0, 1500);
         std::thread::sleep(after);
@@ -254,80 +242,9 @@ impl Database {
     }
 
     fn prove(&mut self, cycle: u64) {
-        let orders = self.orders;
-        let ledger = self.ledger.display().to_string();
+        let (orders, ledger) = (self.orders, self.ledger.clone());
         let server = self.server();
-        let said = mote(&["bench", "verify", "--target", &server.url(), "--ledger", &ledger]);
-        assert!(said.ok, "cycle {cycle}:\n{}\n{}", said.out, said.err);
-        // A ledger tells of its own run; the count tells that the orders of all earlier runs are still there.
-        assert!(
-            orders_in(server) >= orders,
-            "cycle {cycle}: fewer than {orders} orders"
-        );
+        prove(server, &ledger, orders, cycle);
         server.assert_unharmed();
-    }
-}
-
-fn orders_in(server: &TestServer) -> usize {
-    psql(server, "select count(*) from bmsql_oorder")
-        .good()
-        .trim()
-        .parse()
-        .expect("a number")
-}
-
-fn load(server: &TestServer) {
-    let url = server.url();
-    let arguments = "--warehouses 1 --connections 2 --warmup 0 --duration 1 --no-check --quiet";
-    let mut line = vec!["bench", "tpcc", "--target", &url];
-    line.extend(arguments.split(' '));
-    let said = mote(&line);
-    assert!(said.ok, "the load failed:\n{}\n{}", said.out, said.err);
-    psql(server, "create table ballast (v text)").good();
-}
-
-/// A driver that lives longer than the fault. It tries to come back until its time is over.
-fn drive(server: &TestServer, ledger: &Path, seed: u64) -> Child {
-    let _ = std::fs::remove_file(ledger);
-    Command::new(mote_binary())
-        .args(["bench", "tpcc", "--target", &server.url()])
-        .args("--warehouses 1 --connections 8 --warmup 0 --no-check --quiet".split(' '))
-        .args(["--duration", DRIVER_SECONDS, "--seed", &seed.to_string()])
-        .arg("--ledger")
-        .arg(ledger)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the binary runs")
-}
-
-/// Acknowledged orders in the part of the ledger that is on disk; the driver buffers, so there may be more.
-fn acknowledged(ledger: &Path) -> usize {
-    let text = std::fs::read_to_string(ledger).unwrap_or_default();
-    text.lines().filter(|l| l.starts_with("A ")).count()
-}
-
-fn await_orders(ledger: &Path, driver: &mut Child, cycle: u64) {
-    let deadline = Instant::now() + DRIVER_TIMEOUT;
-    while acknowledged(ledger) < ORDERS_MIN {
-        let ended = driver.try_wait().expect("a child can be waited for");
-        assert!(
-            ended.is_none(),
-            "the driver of cycle {cycle} ended by itself: {ended:?}"
-        );
-        assert!(Instant::now() < deadline, "no orders in cycle {cycle}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn await_end(driver: &mut Child, cycle: u64) {
-    let deadline = Instant::now() + DRIVER_TIMEOUT;
-    while driver.try_wait().expect("a child can be waited for").is_none() {
-        if Instant::now() > deadline {
-            let _ = driver.kill();
-            panic!("the driver of cycle {cycle} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
