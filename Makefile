@@ -17,7 +17,7 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger fuzz miri lint clean
+.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,10 @@ sim: ## the simulator on all cores: SEEDS=
 ledger: build ## kill -9, SIGSTOP, full disks and restarts under TPC-C; nothing acknowledged may go: CYCLES= SEED=
 	@MOTE_BIN=$$PWD/target/release/mote MOTE_LEDGER_CYCLES=$(CYCLES) MOTE_LEDGER_SEED=$(SEED) \
 		bash -c '$(CARGO) test -p mote-it --test ledger -- --nocapture'
+
+ledger-cluster: build ## the same on a cluster of three: kills, pauses, cuts, switchovers, etcd's leader: CYCLES= SEED=
+	@source scripts/setup.sh && mote_setup_etcd && MOTE_BIN=$$PWD/target/release/mote MOTE_LEDGER_CYCLES=$(CYCLES) \
+		MOTE_LEDGER_SEED=$(SEED) cargo test -p mote-it --test ledger_cluster -- --nocapture
 
 model-check: ## the engine's threads under a model checker: SCHEDULES= for each of its tests
 	@MOTE_MODEL_SCHEDULES=$(SCHEDULES) scripts/model_check.sh
