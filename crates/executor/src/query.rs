@@ -48,6 +48,8 @@ pub struct Execution {
     /// Rows of RETURNING that were produced ahead of a client that fetches piecemeal.
     buffered: Option<Buffered>,
     exhausted: bool,
+    /// Nothing has happened since the last `reset`.
+    is_reset: bool,
     /// What the calls of `run` have left allocated since `start`: here, and what they gave to others.
     left_bytes: isize,
 }
@@ -63,6 +65,7 @@ impl Execution {
             snapshot: None,
             buffered: None,
             exhausted: false,
+            is_reset: true,
             left_bytes: 0,
         }
     }
@@ -74,7 +77,11 @@ impl Execution {
 
     /// Begins a run at the transaction's current statement snapshot. Takes the values out of `parameters`.
     pub fn start(&mut self, parameters: &mut Vec<Datum>, context: &StatementContext<'_>) -> SqlResult<()> {
-        self.reset();
+        // One that was kept was reset then, so that it holds no rows while it waits.
+        if !self.is_reset {
+            self.reset();
+        }
+        self.is_reset = false;
         if parameters.len() < self.program.parameters {
             return Err(SqlError::internal("too few parameters for the program"));
         }
@@ -266,6 +273,7 @@ impl Execution {
         for work_table in &mut values.work_tables {
             work_table.clear();
         }
+        self.is_reset = true;
     }
 }
 
