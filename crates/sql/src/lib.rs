@@ -23,6 +23,6 @@ pub use bind::{
     ParameterNames, ParameterReference, PlanSettings, RelationExpression, TriggerCondition, bind_checks,
     bind_default, bind_domain_condition, bind_expression_over_relation, bind_free_expression,
     bind_insert_triggers, bind_partition_value, bind_routed_triggers, bind_stored_trigger_condition,
-    bind_trigger_condition, bind_truncate_triggers, bind_written_expression, column_default, parse_type_name,
-    resolve_declared_type, resolve_type_name, trigger_condition_columns,
+    bind_trigger_condition, bind_truncate_triggers, bind_written_expression, check_execute_argument,
+    column_default, parse_type_name, resolve_declared_type, resolve_type_name, trigger_condition_columns,
 };

@@ -195,5 +195,6 @@ pub(super) fn describe_index(
         valid: stored.valid,
         clustered: stored.clustered,
         parent: stored.parent.map(Oid),
+        options: stored.options.clone(),
     })
 }

@@ -452,6 +452,9 @@ pub struct StoredIndex {
     /// The index of the parent table that this one is attached to.
     #[serde(default)]
     pub parent: Option<u32>,
+    /// Storage parameters, `name=value`.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// What the texts mean: bound when the index is made and when the catalog is read.
     #[serde(skip)]
     pub bound: Arc<BoundIndex>,

@@ -282,11 +282,28 @@ fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: b
     if index.nulls_not_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
+    text.push_str(&index_options(&index.options));
     if let Some((predicate, expr)) = &index.predicate {
         text.push_str(" WHERE ");
         text.push_str(&shown_part(table, predicate, expr, pretty));
     }
     text
+}
+
+/// Storage parameters; values that are no plain words are quoted.
+fn index_options(options: &[String]) -> String {
+    let shown = options.iter().filter_map(|option| {
+        let (name, value) = option.split_once('=')?;
+        Some(match identifier(value) == value {
+            true => format!("{}={value}", identifier(name)),
+            false => format!("{}='{}'", identifier(name), value.replace('\'', "''")),
+        })
+    });
+    let shown: Vec<String> = shown.collect();
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(" WITH ({})", shown.join(", ")),
+    }
 }
 
 fn included(table: &Relation, index: &IndexDescription) -> String {
@@ -627,6 +644,7 @@ mod tests {
             valid: true,
             clustered: false,
             parent: None,
+            options: vec!["fillfactor=70".into(), "deduplicate_items=off".into()],
         };
         let known = KnownIndex {
             table: &table,
@@ -636,7 +654,7 @@ mod tests {
             create_index(known, "s.t", false),
             "CREATE UNIQUE INDEX \"An index\" ON s.t USING btree (lower((nspname)::text), (((oid)::bigint + 1)) DESC \
              NULLS LAST, nspname COLLATE \"C\" text_pattern_ops NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT \
-             WHERE (oid > 5)"
+             WITH (fillfactor='70', deduplicate_items=off) WHERE (oid > 5)"
         );
         assert_eq!(
             create_index(known, "t", true),

@@ -14,7 +14,8 @@ use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, analyze, attach_partition, cluster, composite_type, constraint,
-    create_table, drop, in_use, materialized_view, partition_index, rename, row_checks, schema, view,
+    create_table, drop, in_use, index_options, materialized_view, partition_index, rename, row_checks,
+    schema, view,
 };
 use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -52,6 +53,9 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
     if let (ObjectKind::View, [command]) = (alter.kind, alter.commands.as_slice()) {
         alter_view(alter, command, context)?;
         return Ok(CommandTag::Word("ALTER VIEW"));
+    }
+    if alter.kind == ObjectKind::Index && index_options::are_changed(alter) {
+        return index_options::alter(alter, context);
     }
     // ALTER TYPE of a composite type has the same grammar.
     if alter.kind == ObjectKind::Type {

@@ -16,7 +16,7 @@ use mote_types::{ColumnType, can_cast};
 
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::IndexKeys;
-use super::{internal, routine, schema};
+use super::{index_options, internal, routine, schema};
 use mote_catalog::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
     StoredInheritance, StoredKind, StoredRelation,
@@ -196,6 +196,7 @@ fn add_key(
         deferrable: constraint.deferrable,
         primary,
         nulls_not_distinct: key.nulls_not_distinct,
+        options: index_options::read(IndexMethod::Btree, &key.options)?,
     };
     // Finds duplicates among the rows that exist.
     let index = create_index::build(specification, table, context)?;

@@ -11,7 +11,7 @@ use mote_sql::catalog::index_method::{IndexMethod, UNSUPPORTED_METHODS};
 use mote_types::{ColumnType, KeyEncoding, has_computed_key, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
-use super::{constraint, create_table, in_use, partition_index, schema};
+use super::{constraint, in_use, index_options, partition_index, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::index_texts;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
@@ -46,6 +46,8 @@ pub(super) struct IndexSpecification {
     pub deferrable: bool,
     pub primary: bool,
     pub nulls_not_distinct: bool,
+    /// Storage parameters, `name=value`.
+    pub options: Vec<String>,
 }
 
 /// CREATE INDEX: PostgreSQL's DefineIndex (indexcmds.c). CONCURRENTLY is one transaction here, which waits on its
@@ -58,6 +60,7 @@ pub(super) fn run(
     // What the method cannot do is refused before anything is locked.
     let method = method_of(create)?;
     refuse_unsupported(create)?;
+    let options = index_options::read(method, &create.options)?;
     if create.concurrently && in_block {
         return Err(SqlError::new(
             state::ACTIVE_SQL_TRANSACTION,
@@ -130,6 +133,7 @@ pub(super) fn run(
         deferrable: false,
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
+        options,
     };
     let mut index = build_while(writers, specification, &table, context)?;
     let (relation, made) = (Oid(table.oid), index.oid);
@@ -178,7 +182,7 @@ fn engine_method(method: IndexMethod) -> mote_engine::IndexMethod {
     }
 }
 
-/// Tablespaces and options that PostgreSQL would not know either.
+/// Tablespaces that PostgreSQL would not know either.
 fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
     if let Some(tablespace) = &create.tablespace
         && &**tablespace != "pg_default"
@@ -188,7 +192,6 @@ fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
             format!("tablespace \"{tablespace}\" does not exist"),
         ));
     }
-    create_table::storage_options(&create.options)?;
     Ok(())
 }
 
@@ -283,6 +286,7 @@ pub(super) fn build_while(
         clustered: false,
         comment: None,
         parent: None,
+        options: specification.options,
         bound,
     };
     let mut building = context.engine_call(|transaction| match writers {

@@ -175,6 +175,7 @@ pub(super) fn add_indexes(
             deferrable: index.deferrable,
             primary: index.primary,
             nulls_not_distinct: index.nulls_not_distinct,
+            options: index.options.clone(),
         };
         // Over no rows.
         let made = create_index::build(specification, &table, context)?;

@@ -34,6 +34,7 @@ mod extension;
 mod grant;
 mod in_use;
 mod index_keys;
+mod index_options;
 mod internal;
 mod inherit;
 mod large_object;

@@ -183,6 +183,7 @@ impl Mapped {
             deferrable: wanted.deferrable,
             primary: wanted.primary,
             nulls_not_distinct: wanted.nulls_not_distinct,
+            options: wanted.options.clone(),
         })
     }
 }

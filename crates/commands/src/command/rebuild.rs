@@ -116,6 +116,7 @@ pub(super) fn rebuild_index(
         deferrable: index.deferrable,
         primary: index.primary,
         nulls_not_distinct: index.nulls_not_distinct,
+        options: index.options.clone(),
     };
     let made = create_index::build_while(writers, specification, table, context)?;
     // Foreign keys and constraints know the index by its OID.

@@ -108,9 +108,9 @@ impl Session {
             )));
         }
         let mut parameters = Vec::with_capacity(wanted);
-        for (expression, ty) in execute.parameters.iter().zip(&plan.plan.parameters) {
-            // By way of its text. CAST takes more than PostgreSQL's EvaluateParams, which coerces as an assignment
-            // does.
+        for (number, (expression, ty)) in (1..).zip(execute.parameters.iter().zip(&plan.plan.parameters)) {
+            mote_sql::check_execute_argument(expression, number, *ty, text, &self.state.catalog)?;
+            // By way of its text. CAST converts all that an assignment does.
             let query = format!(
                 "SELECT CAST({} AS {})",
                 ast::deparse::expression(expression),

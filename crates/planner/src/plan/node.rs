@@ -242,6 +242,9 @@ pub struct FunctionScan {
     pub columns: Vec<Vec<ColumnType>>,
     pub ordinality: bool,
     pub filter: Option<Expr>,
+    /// What the statement calls it, and its columns.
+    pub alias: Box<str>,
+    pub names: Vec<Box<str>>,
 }
 
 #[derive(Clone, Debug)]

@@ -93,9 +93,9 @@ fn transaction_statements() {
                             ->  Index Scan using bmsql_district_pkey on bmsql_district
                                   Index Cond: ((d_w_id = $3) AND (d_id = $4))
                             ->  Index Scan using bmsql_order_line_pkey on bmsql_order_line
-                                  Index Cond: ((ol_w_id = $3) AND (ol_d_id = $4) AND (ol_o_id >= ($:0 - 20)) AND (ol_o_id < $:0))
+                                  Index Cond: ((ol_w_id = $3) AND (ol_d_id = $4) AND (ol_o_id >= (bmsql_district.d_next_o_id - 20)) AND (ol_o_id < bmsql_district.d_next_o_id))
                 ->  Index Scan using bmsql_stock_pkey on bmsql_stock
-                      Index Cond: ((s_w_id = $1) AND (s_i_id = $:1))
+                      Index Cond: ((s_w_id = $1) AND (s_i_id = bmsql_order_line.ol_i_id))
                       Filter: (s_quantity < $2)
         "#,
     );
@@ -105,9 +105,9 @@ fn transaction_statements() {
          AND o_c_id = $6)",
         r#"
         Index Scan using bmsql_oorder_pkey on bmsql_oorder
-          Index Cond: ((o_w_id = $1) AND (o_d_id = $2) AND (o_id = (InitPlan 1)))
+          Index Cond: ((o_w_id = $1) AND (o_d_id = $2) AND (o_id = $0))
           Filter: (o_c_id = $3)
-          InitPlan 1
+          InitPlan 1 (returns $0)
             ->  Aggregate
                   ->  Limit
                         ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
@@ -133,7 +133,7 @@ fn transaction_statements() {
                       Group Key: "*VALUES*".column1, "*VALUES*".column2
                       ->  Values Scan on "*VALUES*"
                 ->  Index Scan using bmsql_stock_pkey on bmsql_stock
-                      Index Cond: ((s_w_id = $:0) AND (s_i_id = $:1))
+                      Index Cond: ((s_w_id = "*VALUES*".column1) AND (s_i_id = "*VALUES*".column2))
         "#,
     );
     check(
@@ -147,7 +147,7 @@ fn transaction_statements() {
                 Group Key: bmsql_district.d_w_id
                 ->  Seq Scan on bmsql_district
           ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse w
-                Index Cond: (w_id = $:0)
+                Index Cond: (w_id = bmsql_district.d_w_id)
         "#,
     );
 }
@@ -164,7 +164,7 @@ fn joins_and_conditions() {
                 ->  Seq Scan on bmsql_oorder o
                       Filter: (o_carrier_id IS NULL)
                 ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order n
-                      Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
+                      Index Cond: ((no_w_id = o.o_w_id) AND (no_d_id = o.o_d_id) AND (no_o_id = o.o_id))
         "#,
     );
     check(
@@ -176,7 +176,7 @@ fn joins_and_conditions() {
                 ->  Seq Scan on bmsql_oorder
                       Filter: (o_carrier_id IS NULL)
                 ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order
-                      Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
+                      Index Cond: ((no_w_id = bmsql_oorder.o_w_id) AND (no_d_id = bmsql_oorder.o_d_id) AND (no_o_id = bmsql_oorder.o_id))
         "#,
     );
     check(
@@ -204,7 +204,7 @@ fn joins_and_conditions() {
             ->  Aggregate
                   ->  Limit
                         ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
-                              Index Cond: ((o_w_id = $:0) AND (o_d_id = $:1))
+                              Index Cond: ((o_w_id = bmsql_district.d_w_id) AND (o_d_id = bmsql_district.d_id))
                               Filter: (o_id IS NOT NULL)
         "#,
     );
@@ -272,7 +272,7 @@ fn clauses() {
           ->  Index Scan using t_g on t
                 Index Cond: (g = 7)
           ->  Index Scan using u_x on u
-                Index Cond: (x = $:0)
+                Index Cond: (x = t.a)
         "#,
     );
     check(
@@ -291,7 +291,7 @@ fn clauses() {
                 ->  Index Scan using u_x on u
                       Index Cond: (x = 4)
                 ->  Index Scan using t_pkey on t
-                      Index Cond: (a = $:0)
+                      Index Cond: (a = u.a)
         "#,
     );
     check(
@@ -302,7 +302,7 @@ fn clauses() {
                 Index Cond: (a = ANY ($1))
           ->  Aggregate
                 ->  Index Scan using u_x on u
-                      Index Cond: (x = $:0)
+                      Index Cond: (x = t.a)
         "#,
     );
     check(
@@ -317,9 +317,9 @@ fn clauses() {
         "SELECT * FROM unnest($1::int[], $2::text[]) AS x(i, s) JOIN t ON t.a = x.i",
         r#"
         Nested Loop
-          ->  Function Scan on unnest
+          ->  Function Scan on x
           ->  Index Scan using t_pkey on t
-                Index Cond: (a = $:0)
+                Index Cond: (a = x.i)
         "#,
     );
     check(
@@ -386,7 +386,7 @@ fn correlated_values_are_no_index_keys() {
             ->  Aggregate
                   ->  Limit
                         ->  Index Scan Backward using u_x on u
-                              Filter: ((y = $:0) AND (x IS NOT NULL))
+                              Filter: ((y = t.b) AND (x IS NOT NULL))
         "#,
     );
 }
@@ -403,7 +403,7 @@ fn targets_with_sub_queries_move() {
           SubPlan 1
             ->  Aggregate
                   ->  Index Scan using bmsql_district_pkey on bmsql_district
-                        Index Cond: (d_w_id = $:0)
+                        Index Cond: (d_w_id = t.a)
         "#,
     );
 }
@@ -418,7 +418,7 @@ fn what_all_arms_of_an_or_demand_is_a_key() {
           ->  Seq Scan on u
                 Filter: ((y = 'q'::text) OR (y = 'r'::text))
           ->  Index Scan using t_g on t
-                Index Cond: (g = $:0)
+                Index Cond: (g = u.x)
         "#,
     );
     check(
@@ -458,7 +458,7 @@ fn an_or_over_two_tables_restricts_each() {
           ->  Seq Scan on t
                 Filter: (((b = 'p'::text) AND h) OR (b = 's'::text))
           ->  Index Scan using u_x on u
-                Index Cond: (x = $:0)
+                Index Cond: (x = t.g)
                 Filter: ((y = 'q'::text) OR (y = 'r'::text))
         "#,
     );
@@ -471,7 +471,7 @@ fn an_or_over_two_tables_restricts_each() {
           ->  Seq Scan on u
                 Filter: ((y = 'q'::text) OR (y = 'r'::text))
           ->  Index Scan using t_g on t
-                Index Cond: (g = $:0)
+                Index Cond: (g = u.x)
         "#,
     );
     // An arm that is an OR itself, and an arm that has one.
@@ -483,7 +483,7 @@ fn an_or_over_two_tables_restricts_each() {
           ->  Seq Scan on u
                 Filter: ((y = 'q'::text) OR (y = 't'::text))
           ->  Index Scan using t_g on t
-                Index Cond: (g = $:0)
+                Index Cond: (g = u.x)
                 Filter: ((b = 'p'::text) OR (b = 'q'::text) OR (b = 's'::text))
         "#,
     );
@@ -528,7 +528,7 @@ fn an_or_over_two_tables_restricts_each() {
           ->  Seq Scan on t
                 Filter: ((b = 'p'::text) OR (b = 's'::text))
           ->  Index Scan using u_x on u
-                Index Cond: (x = $:0)
+                Index Cond: (x = t.g)
                 Filter: ((y = 'q'::text) OR (y = 'r'::text))
         "#,
     );

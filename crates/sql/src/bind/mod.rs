@@ -66,6 +66,7 @@ pub use parameter_names::{ParameterNames, ParameterReference};
 pub use relation_expression::{
     RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
     bind_free_expression, bind_free_text, bind_partition_value, bind_written_expression,
+    check_execute_argument,
 };
 pub use routine::{BoundCall, CallParameters, bind_call, row_columns};
 pub use trigger::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::catalog::user::is_composite;
-use mote_types::{ColumnType, Datum};
+use mote_types::{ColumnType, Datum, format_type, oid};
 
 use super::Binder;
 use super::domain::unplanned_checks;
@@ -139,7 +139,7 @@ pub fn assignment_cast(
     Binder::new(catalog, "", &[]).try_coerce(value, to, CastUse::Assignment, ast::Location::NONE)
 }
 
-/// Binds an expression without any relation: arguments of EXECUTE and CALL, and the like.
+/// Binds an expression without any relation.
 pub fn bind_free_expression(
     expr: &ast::Expr,
     target: Option<ColumnType>,
@@ -161,6 +161,40 @@ pub fn bind_free_expression(
         ));
     }
     Ok(bound)
+}
+
+/// Checks one argument of EXECUTE, counted from one, against the type that its parameter has: PostgreSQL's EvaluateParams
+/// (prepare.c) converts as an assignment does.
+///
+/// # Errors
+/// 42804 for a value of another type; 0A000 for a sub-query; what binding the expression says.
+pub fn check_execute_argument(
+    expr: &ast::Expr,
+    number: usize,
+    ty: ColumnType,
+    text: &str,
+    catalog: &dyn CatalogView,
+) -> SqlResult<()> {
+    let mut binder = Binder::new(catalog, text, &[]);
+    binder.parameters_open = false;
+    binder.levels.push(Level::new(Clause::Execute));
+    let bound = binder.expression(expr)?;
+    let given = binder.type_of(&bound);
+    if given.oid == oid::UNKNOWN
+        || binder
+            .try_coerce(bound, ty, CastUse::Assignment, expr.location)?
+            .is_some()
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "parameter ${number} of type {} cannot be coerced to the expected type {}",
+        format_type(given.oid, -1),
+        format_type(ty.oid, -1)
+    );
+    Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+        .hint("You will need to rewrite or cast the expression.")
+        .at(expr.location.position(text)))
 }
 
 /// Binds the text of an expression without any relation.

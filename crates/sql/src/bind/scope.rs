@@ -45,7 +45,8 @@ pub(super) enum Clause {
     Transform,
     CopyWhere,
     Call,
-    /// EXECUTE's arguments and other places without a query around them.
+    Execute,
+    /// Other places without a query around them.
     Other,
 }
 
@@ -81,6 +82,7 @@ impl Clause {
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Call => "CALL arguments",
+            Clause::Execute => "EXECUTE parameters",
             Clause::Other => "this context",
         }
     }
@@ -97,6 +99,7 @@ impl Clause {
             Clause::Transform => "transform expression",
             Clause::CopyWhere => "COPY FROM WHERE condition",
             Clause::Call => "CALL argument",
+            Clause::Execute => "EXECUTE parameter",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
             _ => return None,

@@ -268,6 +268,8 @@ pub struct IndexDescription {
     pub clustered: bool,
     /// The index of the parent table that this one is attached to.
     pub parent: Option<Oid>,
+    /// Storage parameters, `name=value`: kept and shown, without effect.
+    pub options: Vec<String>,
 }
 
 impl Relation {

@@ -278,6 +278,18 @@ pub fn kind_letter(kind: RelationKind) -> char {
     }
 }
 
+/// Rows of the partitions of a table.
+fn rows_below(facts: &Facts<'_>, relation: &Relation) -> i64 {
+    let children = relation.children.iter();
+    let rows = children
+        .filter_map(|child| facts.catalog.relation(*child))
+        .map(|child| match child.described.is_partitioned() {
+            true => rows_below(facts, &child.described),
+            false => facts.rows_of(&child.described),
+        });
+    rows.sum()
+}
+
 fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<Datum> {
     let foreign =
         |constraint: &mote_sql::catalog::Constraint| matches!(constraint.kind, ConstraintKind::ForeignKey(_));
@@ -299,7 +311,9 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
             relation.oid
         },
         rows: match stored.kind {
-            StoredKind::Table if relation.is_partitioned() => -1.0,
+            // Unknown until ANALYZE has looked at the whole.
+            StoredKind::Table if relation.is_partitioned() && relation.inherited_statistics.is_none() => -1.0,
+            StoredKind::Table if relation.is_partitioned() => rows_below(facts, relation) as f32,
             StoredKind::Table | StoredKind::MaterializedView => facts.rows_of(relation) as f32,
             StoredKind::View => 0.0,
             StoredKind::Sequence => 1.0,
@@ -349,7 +363,7 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         has_children: false,
         temporary: table.temporary,
         acl: NULL,
-        options: NULL,
+        options: text_array_or_null(&index.options),
         partition: index.parent.map(|_| NULL),
     };
     class.row()

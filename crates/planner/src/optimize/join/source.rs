@@ -134,11 +134,18 @@ impl Planner<'_> {
                 conditions.iter().for_each(|condition| self.need(condition));
                 let part = all_hold(&conditions, &self.items);
                 let filter = self.conjunction(conditions, &layout)?;
+                let of_item = &self.items[item as usize];
                 let node = Node::FunctionScan(Box::new(FunctionScan {
                     calls,
                     columns,
                     ordinality,
                     filter,
+                    alias: of_item.alias.as_ref().into(),
+                    names: of_item
+                        .columns
+                        .iter()
+                        .map(|column| column.name.as_ref().into())
+                        .collect(),
                 }));
                 let rows = (FUNCTION_ROWS * part).max(1.0);
                 Ok(Joined {

@@ -15,8 +15,9 @@ use crate::plan::node::*;
 
 use super::ExplainOptions;
 use super::estimate::{Estimate, estimate};
-use super::expression::{all_of, index_condition, show, sort_keys};
+use super::expression::{Names, all_of, index_condition, shown, sort_keys};
 use super::names::{Style, called, column_names};
+use super::parameters::Parameters;
 use super::shown::{Detail, Line, Place, Shown, Value};
 use super::title::title;
 
@@ -42,6 +43,7 @@ pub(super) fn describe(plan: &QueryPlan, options: &ExplainOptions, run: Option<&
             false => Style::Bare,
         },
         placed: RefCell::new(vec![false; plan.subplans.len()]),
+        parameters: Parameters::of(plan),
     };
     let mut root = describer.tree(&plan.root, Place::Root);
     let ctes = plan.ctes.iter().map(|cte| {
@@ -76,6 +78,7 @@ pub(super) struct Describer<'a> {
     output: Style,
     /// Sub-plans that have their place already.
     placed: RefCell<Vec<bool>>,
+    parameters: Parameters,
 }
 
 /// A tree of nodes under way.
@@ -122,7 +125,11 @@ impl Describer<'_> {
         };
         let mut root = self.node(&mut tree, node, place);
         let once = tree.once.iter().map(|&plan| {
-            let place = Place::InitPlan(format!("InitPlan {}", plan + 1));
+            let place = Place::InitPlan(format!(
+                "InitPlan {} (returns {})",
+                plan + 1,
+                self.parameters.result_of(plan)
+            ));
             self.tree(&self.plan.subplans[plan as usize], place)
         });
         root.inputs.splice(0..0, once.collect::<Vec<_>>());
@@ -146,7 +153,7 @@ impl Describer<'_> {
                     continue;
                 }
                 Node::Filter { input, condition } if shown_with_input(node) => {
-                    filters.push(show(condition, &self.names(input)));
+                    filters.push(self.shown(condition, &self.names(input)));
                     node = input;
                 }
                 Node::Project { input, .. } => node = input,
@@ -196,7 +203,18 @@ impl Describer<'_> {
     }
 
     fn names(&self, node: &Node) -> Vec<String> {
-        column_names(node, self.style)
+        column_names(node, self.style, &self.parameters)
+    }
+
+    fn with<'n>(&'n self, columns: &'n [String]) -> Names<'n> {
+        Names {
+            columns,
+            parameters: &self.parameters,
+        }
+    }
+
+    fn shown(&self, expr: &Expr, columns: &[String]) -> String {
+        shown(expr, self.with(columns))
     }
 
     /// Of a scan's own row: its conditions name no table, but under VERBOSE.
@@ -208,6 +226,7 @@ impl Describer<'_> {
             } else {
                 Style::Bare
             },
+            &self.parameters,
         )
     }
 
@@ -218,7 +237,7 @@ impl Describer<'_> {
         ) {
             return;
         }
-        let mut names = column_names(outermost, self.output);
+        let mut names = column_names(outermost, self.output, &self.parameters);
         if *place == Place::Root {
             names.truncate(self.plan.visible_columns as usize);
         }
@@ -233,14 +252,14 @@ impl Describer<'_> {
         let input = below.first().map_or(&[] as &[String], Vec::as_slice);
         let own = |filter: &Option<Expr>| {
             let names = self.own_names(node);
-            filter.as_ref().map(|filter| show(filter, &names))
+            filter.as_ref().map(|filter| self.shown(filter, &names))
         };
         let mut filter = (!filters.is_empty()).then(|| all_of(filters));
         match node {
             Node::Empty { .. } => details.text("One-Time Filter", "false"),
             Node::Result {
                 filter: Some(filter), ..
-            } => details.text("One-Time Filter", show(filter, &[])),
+            } => details.text("One-Time Filter", self.shown(filter, &[])),
             Node::SeqScan(scan) => filter = own(&scan.filter),
             Node::VirtualScan(scan) => filter = own(&scan.filter),
             Node::FunctionScan(scan) => filter = own(&scan.filter),
@@ -248,30 +267,32 @@ impl Describer<'_> {
                 filter: own_filter, ..
             } => filter = own(own_filter),
             Node::IndexScan(scan) => {
-                let condition = index_condition(scan);
+                let condition = index_condition(scan, self.with(&[]));
                 if !condition.is_empty() {
                     details.text("Index Cond", condition);
                 }
                 filter = own(&scan.filter);
             }
-            Node::Filter { condition, .. } => filter = Some(show(condition, input)),
-            Node::NestedLoop(join) => details.join_filter(&join.condition, &below.concat()),
+            Node::Filter { condition, .. } => filter = Some(self.shown(condition, input)),
+            Node::NestedLoop(join) => details.join_filter(&join.condition, self.with(&below.concat())),
             Node::HashJoin(join) => {
                 let right = below.get(1).map_or(&[] as &[String], Vec::as_slice);
-                let pair = |(a, b): &(Expr, Expr)| format!("({} = {})", show(a, input), show(b, right));
+                let pair =
+                    |(a, b): &(Expr, Expr)| format!("({} = {})", self.shown(a, input), self.shown(b, right));
                 details.text("Hash Cond", all_of(join.keys.iter().map(pair).collect()));
-                details.join_filter(&join.condition, &below.concat());
+                details.join_filter(&join.condition, self.with(&below.concat()));
             }
             Node::Sort { keys, .. } => {
                 details
                     .list
-                    .push(Detail::texts("Sort Key", sort_keys(keys, input)));
+                    .push(Detail::texts("Sort Key", sort_keys(keys, self.with(input))));
                 details.sort_method();
             }
             Node::Append(append) if !append.merge.is_empty() => {
-                details
-                    .list
-                    .push(Detail::texts("Sort Key", sort_keys(&append.merge, input)));
+                details.list.push(Detail::texts(
+                    "Sort Key",
+                    sort_keys(&append.merge, self.with(input)),
+                ));
             }
             Node::Update(update) if update.is_over_members() => {
                 let targets = update.targets.iter().map(|target| &*target.relation);
@@ -289,7 +310,7 @@ impl Describer<'_> {
                 details.list.push(Detail::texts("Group Key", input.to_vec()))
             }
             Node::Aggregate(aggregate) if !aggregate.group_by.is_empty() => {
-                let keys = aggregate.group_by.iter().map(|key| show(key, input));
+                let keys = aggregate.group_by.iter().map(|key| self.shown(key, input));
                 details.list.push(Detail::texts("Group Key", keys.collect()));
             }
             Node::Insert(insert) => details.conflict(insert),
@@ -318,9 +339,9 @@ impl Details {
         self.list.push(Detail::text(name, text));
     }
 
-    fn join_filter(&mut self, condition: &Option<Expr>, names: &[String]) {
+    fn join_filter(&mut self, condition: &Option<Expr>, names: Names<'_>) {
         if let Some(condition) = condition {
-            self.text("Join Filter", show(condition, names));
+            self.text("Join Filter", shown(condition, names));
             self.removed("Rows Removed by Join Filter", |ran| {
                 ran.observed.removed_by_join_filter
             });

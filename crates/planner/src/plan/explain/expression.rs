@@ -14,6 +14,15 @@ use mote_sql::builtin::operator::operators_of_function;
 use mote_sql::catalog::IndexKeyTarget;
 use mote_sql::expr::*;
 
+use super::parameters::Parameters;
+
+/// What expressions refer to is called.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub columns: &'a [String],
+    pub parameters: &'a Parameters,
+}
+
 pub(super) fn all_of(parts: Vec<String>) -> String {
     match parts.as_slice() {
         [one] => one.clone(),
@@ -22,7 +31,7 @@ pub(super) fn all_of(parts: Vec<String>) -> String {
 }
 
 /// Conditions of an index scan, by the names of its keys.
-pub(super) fn index_condition(scan: &IndexScan) -> String {
+pub(super) fn index_condition(scan: &IndexScan, names: Names<'_>) -> String {
     let index = &scan.relation.indexes[scan.index as usize];
     let key_name = |position: usize| match &index.keys[position].target {
         IndexKeyTarget::Column(column) => scan.relation.columns[*column as usize].name.clone(),
@@ -32,11 +41,11 @@ pub(super) fn index_condition(scan: &IndexScan) -> String {
     for (position, equality) in scan.equals.iter().enumerate() {
         let key = key_name(position);
         parts.push(match equality {
-            IndexEquality::Value(value) => format!("({key} = {})", show(value, &[])),
+            IndexEquality::Value(value) => format!("({key} = {})", shown(value, names)),
             IndexEquality::IsNull => format!("({key} IS NULL)"),
-            IndexEquality::AnyOf(AnyOf::Array(array)) => format!("({key} = ANY ({}))", show(array, &[])),
+            IndexEquality::AnyOf(AnyOf::Array(array)) => format!("({key} = ANY ({}))", shown(array, names)),
             IndexEquality::AnyOf(AnyOf::List(list)) => {
-                let values: Vec<String> = list.iter().map(|value| show(value, &[])).collect();
+                let values: Vec<String> = list.iter().map(|value| shown(value, names)).collect();
                 format!("({key} = ANY ({{{}}}))", values.join(","))
             }
         });
@@ -48,7 +57,7 @@ pub(super) fn index_condition(scan: &IndexScan) -> String {
             parts.push(format!(
                 "({} {sign}{equal} {})",
                 key_name(scan.equals.len()),
-                show(&bound.value, &[])
+                shown(&bound.value, names)
             ));
         }
     }
@@ -56,7 +65,7 @@ pub(super) fn index_condition(scan: &IndexScan) -> String {
         parts.push(format!(
             "({} ~~ {})",
             key_name(scan.equals.len()),
-            show(pattern, &[])
+            shown(pattern, names)
         ));
     }
     if parts.is_empty() {
@@ -67,9 +76,9 @@ pub(super) fn index_condition(scan: &IndexScan) -> String {
 }
 
 /// The keys of a sort, one text each.
-pub(super) fn sort_keys(keys: &[SortKey], names: &[String]) -> Vec<String> {
+pub(super) fn sort_keys(keys: &[SortKey], names: Names<'_>) -> Vec<String> {
     let key = |key: &SortKey| {
-        let mut text = show(&key.expr, names);
+        let mut text = shown(&key.expr, names);
         if key.descending {
             text.push_str(" DESC");
         }
@@ -85,13 +94,13 @@ pub(super) fn sort_keys(keys: &[SortKey], names: &[String]) -> Vec<String> {
     keys.iter().map(key).collect()
 }
 
-pub(super) fn aggregate_text(call: &AggregateCall, names: &[String]) -> String {
+pub(super) fn aggregate_text(call: &AggregateCall, names: Names<'_>) -> String {
     let AggregateId(_) = call.aggregate;
     let signature = call.aggregate.signature();
     let arguments: Vec<String> = call
         .arguments
         .iter()
-        .map(|argument| show(argument, names))
+        .map(|argument| shown(argument, names))
         .collect();
     let distinct = if call.distinct { "DISTINCT " } else { "" };
     let inside = if arguments.is_empty() {
@@ -102,26 +111,38 @@ pub(super) fn aggregate_text(call: &AggregateCall, names: &[String]) -> String {
     format!("{}({distinct}{inside})", signature.name)
 }
 
-pub(super) fn list(exprs: &[Expr], names: &[String]) -> String {
+pub(super) fn list(exprs: &[Expr], names: Names<'_>) -> String {
     exprs
         .iter()
-        .map(|expr| show(expr, names))
+        .map(|expr| shown(expr, names))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
-/// An expression as text; columns by the names given.
-pub fn show(expr: &Expr, names: &[String]) -> String {
-    let sub = |expr: &Expr| show(expr, names);
+/// An expression as text; columns by the names given. Values that the plan's own nodes hand on have numbers.
+pub fn show(expr: &Expr, columns: &[String]) -> String {
+    let parameters = Parameters::default();
+    shown(
+        expr,
+        Names {
+            columns,
+            parameters: &parameters,
+        },
+    )
+}
+
+pub(super) fn shown(expr: &Expr, names: Names<'_>) -> String {
+    let sub = |expr: &Expr| shown(expr, names);
     match expr {
         Expr::Constant(datum, ty) => constant(datum, ty.oid, *ty),
         Expr::Variable { relation, column, .. } => format!("v{relation}.{column}"),
         Expr::Column { index, .. } => names
+            .columns
             .get(*index as usize)
             .cloned()
             .unwrap_or_else(|| format!("column{}", index + 1)),
         Expr::Parameter { index, .. } => format!("${}", index + 1),
-        Expr::ExecParameter { id, .. } => format!("$:{}", id.0),
+        Expr::ExecParameter { id, .. } => names.parameters.text(*id),
         Expr::Call {
             function, arguments, ..
         } => call_text(*function, arguments, names),
@@ -274,7 +295,7 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
             }
         }
         Expr::SubPlan(call) => match &call.kind {
-            SubPlanKind::Scalar if call.bindings.is_empty() => format!("(InitPlan {})", call.plan + 1),
+            SubPlanKind::Scalar if call.bindings.is_empty() => names.parameters.result_of(call.plan),
             SubPlanKind::Any { negated: true, .. } => format!("(NOT (hashed SubPlan {}))", call.plan + 1),
             _ => format!("(SubPlan {})", call.plan + 1),
         },
@@ -315,10 +336,10 @@ fn operator_name(function: FunctionId) -> Option<&'static str> {
         .map(|operator| operator.name)
 }
 
-fn call_text(function: FunctionId, arguments: &[Expr], names: &[String]) -> String {
+fn call_text(function: FunctionId, arguments: &[Expr], names: Names<'_>) -> String {
     match (operator_name(function), arguments) {
-        (Some(name), [left, right]) => format!("({} {name} {})", show(left, names), show(right, names)),
-        (Some(name), [operand]) => format!("({name} {})", show(operand, names)),
+        (Some(name), [left, right]) => format!("({} {name} {})", shown(left, names), shown(right, names)),
+        (Some(name), [operand]) => format!("({name} {})", shown(operand, names)),
         _ => format!("{}({})", function.signature().name, list(arguments, names)),
     }
 }

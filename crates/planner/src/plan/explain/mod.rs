@@ -1,7 +1,7 @@
 //! Plans as EXPLAIN shows them, in PostgreSQL's forms.
 //!
 //! Read in this order: this file (what may be asked for), `shown` (the tree that every format renders), `describe` and `title`
-//! (which make it of a plan's nodes), `names` and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
+//! (which make it of a plan's nodes), `names`, `parameters` and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
 //! `document` with `structured` for JSON, XML and YAML.
 //!
 //! Leaves out: running a plan. What a run counted comes in as [`Measurements`] (`super::measured`).
@@ -11,6 +11,7 @@ mod document;
 mod estimate;
 mod expression;
 mod names;
+mod parameters;
 mod shown;
 mod structured;
 mod text;

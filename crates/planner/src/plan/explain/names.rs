@@ -2,8 +2,10 @@
 
 use crate::plan::node::*;
 use mote_sql::catalog::Relation;
+use mote_sql::expr::Expr;
 
-use super::expression::{aggregate_text, show};
+use super::expression::{Names, aggregate_text, shown};
+use super::parameters::Parameters;
 
 /// How columns of tables are called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,10 +20,14 @@ pub(super) fn called<'a>(relation: &'a Relation, alias: &'a Option<Box<str>>) ->
     alias.as_deref().unwrap_or(&relation.name)
 }
 
-pub(super) fn column_names(node: &Node, style: Style) -> Vec<String> {
+pub(super) fn column_names(node: &Node, style: Style, parameters: &Parameters) -> Vec<String> {
+    let all = |exprs: &[Expr], columns: &[String]| -> Vec<String> {
+        let names = Names { columns, parameters };
+        exprs.iter().map(|expr| shown(expr, names)).collect()
+    };
     let below = || {
         let mut names = Vec::new();
-        node.for_each_input(&mut |input| names.push(column_names(input, style)));
+        node.for_each_input(&mut |input| names.push(column_names(input, style, parameters)));
         names
     };
     match node {
@@ -39,18 +45,26 @@ pub(super) fn column_names(node: &Node, style: Style) -> Vec<String> {
             style,
         ),
         Node::Project { input, columns } => {
-            let inner = column_names(input, style);
-            columns.iter().map(|column| show(column, &inner)).collect()
+            let inner = column_names(input, style, parameters);
+            all(columns, &inner)
         }
-        Node::Result { columns, .. } => columns.iter().map(|column| show(column, &[])).collect(),
+        Node::Result { columns, .. } => all(columns, &[]),
         Node::Aggregate(aggregate) => {
-            let inner = column_names(&aggregate.input, style);
-            let keys = aggregate.group_by.iter().map(|key| show(key, &inner));
-            keys.chain(aggregate.calls.iter().map(|call| aggregate_text(call, &inner)))
+            let columns = &column_names(&aggregate.input, style, parameters);
+            let names = Names { columns, parameters };
+            let keys = all(&aggregate.group_by, columns).into_iter();
+            keys.chain(aggregate.calls.iter().map(|call| aggregate_text(call, names)))
                 .collect()
         }
         Node::NestedLoop(join) if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => below().concat(),
         Node::HashJoin(join) if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => below().concat(),
+        Node::FunctionScan(scan) => {
+            let name = |column: &str| match style {
+                Style::Qualified => format!("{}.{column}", scan.alias),
+                Style::Bare => column.to_owned(),
+            };
+            scan.names.iter().map(|column| name(column)).collect()
+        }
         Node::Values { rows } => {
             let width = rows.first().map_or(0, Vec::len);
             (1..=width)

@@ -31,12 +31,21 @@ pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attribut
         }
         Node::IndexScan(scan) => index_scan(scan, verbose),
         Node::FunctionScan(scan) => {
-            let name = match scan.calls.first() {
-                Some(Expr::Call { function, .. }) => Some(function.signature().name.to_owned()),
-                Some(Expr::Routine(call)) => Some(call.routine.name.clone()),
+            // Several in ROWS FROM are told by the alias alone.
+            let name = match &scan.calls[..] {
+                [Expr::Call { function, .. }] => Some(function.signature().name.to_owned()),
+                [Expr::Routine(call)] => Some(call.routine.name.clone()),
                 _ => None,
             };
-            named_scan("Function Scan", "Function Name", name)
+            let mut attributes = kind("Function Scan");
+            attributes.extend(name.iter().map(|name| ("Function Name", text(name))));
+            attributes.push(("Alias", text(&scan.alias)));
+            let line = match name {
+                Some(name) if *name == *scan.alias => format!("Function Scan on {name}"),
+                Some(name) => format!("Function Scan on {name} {}", scan.alias),
+                None => format!("Function Scan on {}", scan.alias),
+            };
+            (line, attributes)
         }
         Node::CteScan { cte, .. } => {
             let name = describer.plan.ctes[*cte as usize].name.clone();

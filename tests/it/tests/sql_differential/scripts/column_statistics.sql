@@ -119,3 +119,13 @@ select count(*) from pg_stats where tablename = 'secret';
 reset role;
 drop table secret;
 drop role statistics_reader;
+-- ANALYZE of a partitioned table counts the rows of all partitions.
+create table whole (k int, v int) partition by range (k);
+create table part_low partition of whole for values from (0) to (50);
+create table part_high partition of whole for values from (50) to (100) partition by list (v);
+create table part_high_1 partition of part_high default;
+insert into whole select g, g % 3 from generate_series(0, 79) g;
+select relname, reltuples from pg_class where oid = 'whole'::regclass;
+analyze whole;
+select relname, reltuples from pg_class where relname in ('whole', 'part_low', 'part_high', 'part_high_1') order by 1;
+drop table whole;
