@@ -236,6 +236,7 @@ impl Execution {
         self.reset();
         self.snapshot = snapshot;
         self.values.parameters = parameters;
+        self.is_reset = false;
     }
 
     /// After a run that failed: lets go of its snapshot.

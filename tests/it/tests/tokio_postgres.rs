@@ -426,7 +426,7 @@ fn parameters_declared_as_rows_of_a_table() {
                 .expect("it prepares");
             let declared = described.params()[0].clone();
             let typed = client
-                .prepare_typed(&format!("select $1::{ty}"), &[declared.clone()])
+                .prepare_typed(&format!("select $1::{ty}"), std::slice::from_ref(&declared))
                 .await
                 .expect("it prepares");
             assert_eq!(typed.params(), [declared]);
