@@ -659,8 +659,8 @@ mod tests {
         assert_eq!(
             create_index(known, "t", true),
             "CREATE UNIQUE INDEX \"An index\" ON t USING btree (lower(nspname::text), (oid::bigint + 1) DESC NULLS LAST, \
-             nspname COLLATE \"C\" text_pattern_ops NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE \
-             oid > '5'::oid"
+             nspname COLLATE \"C\" text_pattern_ops NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT \
+             WITH (fillfactor='70', deduplicate_items=off) WHERE oid > '5'::oid"
         );
         assert_eq!(index_column(known, 4, false).as_deref(), Some("nspowner"));
         assert_eq!(index_column(known, 5, false), None);

@@ -143,7 +143,7 @@ fn structured_forms_say_the_same() {
           "Index Name": "t_g",
           "Relation Name": "t",
           "Alias": "y",
-          "Index Cond": "(g = y.a)",
+          "Index Cond": "(g = x.a)",
           "Filter": "(a < 5)"
         }
       ]
