@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!  1. `mote_driver`: the client half of the protocol on an epoll loop of coroutines.
-//!  2. `measure`: phases, histograms, processor time.
+//!  2. `mote_measure`: phases, histograms, processor time.
 //!  3. `workload`: what is run; `workload::tpcc` first.
 //!  4. `history`: what clients saw, and which anomalies it shows.
 //!  5. `report`: text, JSON, HTML.
@@ -15,7 +15,6 @@
 //! Leaves out: audited results, prices, and every claim of comparability with published TPC figures.
 #![forbid(unsafe_code)]
 
-pub mod measure;
 pub mod workload;
 pub mod history;
 pub mod report;

@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 
 use super::args::AgentArgs;
-use crate::measure::agents::{Leader, Task};
 use crate::workload::tpcc::remote;
+use mote_measure::agents::{Leader, Task};
 
 pub fn run(args: &AgentArgs) -> Result<bool, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", args.listen);

@@ -10,7 +10,6 @@ use super::args::{AskingArgs, OutputArgs};
 use super::contenders::{Contender, geometric_mean, median};
 use super::quiet::Quiet;
 use super::tpcc::processors;
-use crate::measure::readback;
 use crate::report::html::{self, AskedBar};
 use crate::report::{json, table};
 use crate::workload::answers::Question;
@@ -18,6 +17,7 @@ use crate::workload::loader::{self, Data, LoadMode};
 use crate::workload::tpcc::Observer;
 use mote_driver::admin::TextRow;
 use mote_driver::{Admin, DriverError, DriverResult, Target};
+use mote_measure::readback;
 
 /// Beyond the server's own time limit nothing is waited for, and the query is not asked again.
 const TIMED_OUT: &str = "57014";

@@ -10,14 +10,14 @@ use serde_json::json;
 use super::args::CheckpointArgs;
 use super::quiet::Quiet;
 use super::restart::{Place, load_settings, starter, with_terminals};
-use crate::measure::cpu::ProcessTree;
-use crate::measure::run::SeriesPoint;
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::mix::KIND_NAMES;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer};
 use mote_driver::{Admin, Target};
+use mote_measure::cpu::ProcessTree;
+use mote_measure::outcome::SeriesPoint;
 
 /// How much the 99th percentile of new orders may rise while a checkpoint runs.
 const TARGET_RISE: f64 = 0.2;

@@ -12,8 +12,6 @@ use serde_json::json;
 use super::args::{CompareArgs, Measurement, TargetArgs};
 use super::judgement::{self, Judgement};
 use super::{Subject, default_driver_threads};
-use crate::measure::cpu::ProcessTree;
-use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::{EmbeddedServer, ListeningProcess, RunningServer};
@@ -22,6 +20,8 @@ use crate::workload::point;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 use mote_driver::{Admin, Target};
+use mote_measure::cpu::ProcessTree;
+use mote_measure::outcome::SeriesPoint;
 
 const TPCC_CONNECTIONS: [usize; 2] = [16, 500];
 const POINT_CONNECTIONS: [usize; 2] = [64, 500];

@@ -8,7 +8,6 @@ use super::args::FailOverArgs;
 use super::pair::{self, Blow, FailOver, Harm, Place, Standby, fail_over};
 use super::quiet::Quiet;
 use super::systems::{Present, Systems, remove_data};
-use crate::measure::RunOutcome;
 use crate::report::charts::{self, Mark};
 use crate::report::page::Chart;
 use crate::report::pairs::{TARGET_HEADER, TakeOver, Target, worst};
@@ -16,6 +15,7 @@ use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::DISCLAIMER;
+use mote_measure::RunOutcome;
 
 /// What the first system is held to, in seconds.
 const SILENT_MAX_S: f64 = 3.0;

@@ -155,8 +155,8 @@ pub fn text(search: &Search) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Collector, RunOutcome, Sample};
     use mote_driver::session::Traffic;
+    use mote_measure::{Collector, RunOutcome, Sample};
 
     #[test]
     fn goals_are_read() {

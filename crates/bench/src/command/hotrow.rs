@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::args::{HotRowArgs, TargetArgs};
 use super::{Subject, default_driver_threads};
-use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
 use crate::workload::hot_row;
 use crate::workload::lock_latency::{self, Latency};
+use mote_measure::outcome::SeriesPoint;
 
 /// mote's updates per second over PostgreSQL's.
 const RATIO_TARGET: f64 = 10.0;

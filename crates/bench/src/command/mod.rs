@@ -45,11 +45,11 @@ pub mod runs;
 use std::process::ExitCode;
 
 use self::args::{BenchCommand, Experiment, TargetArgs};
-use crate::measure::cpu::{self, ProcessTree};
-use crate::measure::pinning::Processors;
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
 use mote_driver::Target;
 use mote_driver::url::Host;
+use mote_measure::cpu::{self, ProcessTree};
+use mote_measure::pinning::Processors;
 
 /// Runs a command; servers of its own are child processes of this same binary.
 pub fn run(command: BenchCommand) -> ExitCode {

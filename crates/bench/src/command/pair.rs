@@ -17,13 +17,13 @@ use super::quiet::Quiet;
 use super::systems::{Hands, Present, remove, shell, tell};
 use super::victim::{Patient, link_to};
 use super::{default_driver_threads, local_server};
-use crate::measure::RunOutcome;
-use crate::measure::cpu::ProcessTree;
-use crate::measure::faults::link::Link;
-use crate::measure::faults::{Event, Recovery, Schedule};
 use crate::server::{EmbeddedServer, RunningServer, temporary_directory};
 use crate::workload::tpcc::{self, LoadMode, Settings};
 use mote_driver::{Admin, DriverResult, Target};
+use mote_measure::RunOutcome;
+use mote_measure::cpu::ProcessTree;
+use mote_measure::faults::link::Link;
+use mote_measure::faults::{Event, Recovery, Schedule};
 
 /// Below the directory of the experiment.
 const STANDBY_DATA: &str = "mote-standby-data";

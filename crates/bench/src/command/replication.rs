@@ -11,10 +11,6 @@ use super::pair::{self, Place, Standby, Way};
 use super::quiet::Quiet;
 use super::systems::{Present, Systems, remove_data};
 use super::tpcc::{processors, summarize};
-use crate::measure::cpu::ProcessTree;
-use crate::measure::distance::{DistanceWatch, Look};
-use crate::measure::pinning::Processors;
-use crate::measure::run::SeriesPoint;
 use crate::report::pairs::{Behind, Cost, Paired, TARGET_HEADER, Target, confidence};
 use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
@@ -22,6 +18,10 @@ use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::{self, DISCLAIMER, Observer, schema};
 use mote_driver::{Admin, DriverResult};
+use mote_measure::cpu::ProcessTree;
+use mote_measure::distance::{DistanceWatch, Look};
+use mote_measure::outcome::SeriesPoint;
+use mote_measure::pinning::Processors;
 
 /// What a system may lose, by connections, and what its standby may be behind.
 const NOPM_MIN: [(usize, f64); 2] = [(64, 0.98), (16, 0.95)];

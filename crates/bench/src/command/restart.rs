@@ -10,12 +10,12 @@ use serde_json::json;
 use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs, TerminalArgs};
 use super::quiet::Quiet;
 use super::tpcc as tpcc_command;
-use crate::measure::cpu::ProcessTree;
-use crate::measure::disk;
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
 use crate::workload::tpcc::{self, LoadMode, Settings};
 use mote_driver::{Admin, Target};
+use mote_measure::cpu::ProcessTree;
+use mote_measure::disk;
 
 /// Checkpoint bytes a second and core that a cold start should reach.
 const TARGET_PER_CORE: f64 = 0.4e9;

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::args::{DiffArgs, RunsArgs};
-use crate::measure::statistics::{self, Block, Metric, Plan, Verdict};
 use crate::report::store::{RunLine, Store};
 use crate::report::table;
 use crate::report::table::{COMPARISON_HEADER, comparison_row, utc};
+use mote_measure::statistics::{self, Block, Metric, Plan, Verdict};
 
 pub fn list(args: &RunsArgs) -> Result<bool, String> {
     let runs = Store::existing(&args.store)?.runs()?;

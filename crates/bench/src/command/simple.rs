@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 
 use super::args::{CannedArgs, IngestArgs, MeasuredArgs, OutputArgs, PointArgs, RecordArgs};
 use super::{Subject, default_driver_threads, find_rate};
-use crate::measure::run::SeriesPoint;
-use crate::measure::{RunOutcome, readback};
 pub use crate::report::Proofs;
 use crate::report::live::Live;
 use crate::report::store::Store;
@@ -18,6 +16,8 @@ use crate::workload::canned::CannedServer;
 use crate::workload::closed_loop::LoopPlan;
 use crate::workload::{ingest, point};
 use mote_driver::{Admin, StatementSet};
+use mote_measure::outcome::SeriesPoint;
+use mote_measure::{RunOutcome, readback};
 
 pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let subject = Subject::new(&args.target, embedded)?;

@@ -6,13 +6,13 @@ use serde_json::json;
 use super::args::{SweepArgs, TargetArgs};
 use super::tpcc::summarize;
 use super::{Subject, default_driver_threads};
-use crate::measure::run::SeriesPoint;
 use crate::report::html::{self, LadderStep};
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
+use mote_measure::outcome::SeriesPoint;
 
 /// One step of the ladder on one system.
 #[derive(Serialize)]

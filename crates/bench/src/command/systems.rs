@@ -12,10 +12,10 @@ use super::args::{SystemsArgs, TargetArgs};
 use super::cluster_file::ClusterFile;
 use super::quiet::Quiet;
 use super::{Subject, local_server};
-use crate::measure::cpu::ProcessTree;
-use crate::measure::readback;
 use crate::server::EmbeddedServer;
 use mote_driver::Admin;
+use mote_measure::cpu::ProcessTree;
+use mote_measure::readback;
 
 /// Where mote's own server keeps its data, below the directory of the experiment.
 const OWN_DATA: &str = "mote-data";

@@ -6,7 +6,6 @@ use super::args::TpccArgs;
 use super::find_rate::{self, RateGoal};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads, properties};
-use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::store::Store;
 use crate::report::{Summary, benchmarksql, html, json, table};
@@ -15,6 +14,7 @@ use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
 use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
 use mote_driver::Admin;
+use mote_measure::outcome::SeriesPoint;
 
 /// New orders per minute that ten terminals with keying and think times can enter at most.
 const CEILING_PER_WAREHOUSE: f64 = 12.86;
@@ -154,7 +154,7 @@ fn find_rate(
 }
 
 /// The figures of a TPC-C run: deliveries are queued as one type and done as another.
-pub fn summarize(outcome: &crate::measure::RunOutcome) -> Summary {
+pub fn summarize(outcome: &mote_measure::RunOutcome) -> Summary {
     let (queued, done) = (Kind::Delivery as usize, Kind::DeliveryBackground as usize);
     Summary::new(outcome, KIND_NAMES, Some(queued), Some(done))
 }

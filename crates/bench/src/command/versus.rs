@@ -8,11 +8,6 @@ use super::args::{TargetArgs, VersusArgs, VersusWorkload};
 use super::quiet::Quiet;
 use super::tpcc::{processors, summarize};
 use super::{Subject, default_driver_threads, workload};
-use crate::measure::RunOutcome;
-use crate::measure::arrivals::OpenLoop;
-use crate::measure::buckets::Buckets;
-use crate::measure::readback;
-use crate::measure::statistics::{self, BLOCKS_MIN, Block, Metric, Plan, Verdict};
 use crate::report::table::{COMPARISON_HEADER, comparison_row};
 use crate::report::versus::{Outcome, System};
 use crate::report::{Summary, html, json, table};
@@ -26,6 +21,11 @@ use crate::workload::tpcc::mix::WRITING;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
 use crate::workload::{loader, point};
 use mote_driver::Admin;
+use mote_measure::RunOutcome;
+use mote_measure::arrivals::OpenLoop;
+use mote_measure::buckets::Buckets;
+use mote_measure::readback;
+use mote_measure::statistics::{self, BLOCKS_MIN, Block, Metric, Plan, Verdict};
 
 const METRICS: [Metric; 4] = [
     Metric::Throughput,

@@ -10,12 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Subject;
 use super::args::FaultArgs;
 use super::systems::shell;
-use crate::measure::cpu::{self, ProcessTree};
-use crate::measure::faults::link::Link;
-use crate::measure::faults::{Faults, Schedule, Victim};
-use crate::measure::pinning::Processors;
 use crate::server::RunningServer;
 use mote_driver::{Admin, Target};
+use mote_measure::cpu::{self, ProcessTree};
+use mote_measure::faults::link::Link;
+use mote_measure::faults::{Faults, Schedule, Victim};
+use mote_measure::pinning::Processors;
 
 /// How long a server that was killed or told to end may take to be gone, and how often that is looked at.
 const DEATH_MAX: Duration = Duration::from_secs(30);

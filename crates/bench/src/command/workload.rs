@@ -6,10 +6,6 @@ use super::args::{SmallBankArgs, TatpArgs, TpcbArgs, WorkloadArgs, YcsbArgs};
 use super::simple::{self, Measured, Proofs};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads, find_rate};
-use crate::measure::RunOutcome;
-use crate::measure::arrivals::OpenLoop;
-use crate::measure::faults::Faults;
-use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
@@ -22,6 +18,10 @@ use crate::workload::tpcb::TpcB;
 use crate::workload::tpcc::Isolation;
 use crate::workload::ycsb::Ycsb;
 use mote_driver::{Admin, DriverError, Target};
+use mote_measure::RunOutcome;
+use mote_measure::arrivals::OpenLoop;
+use mote_measure::faults::Faults;
+use mote_measure::outcome::SeriesPoint;
 
 pub fn tpcb(args: &TpcbArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let bank = TpcB {

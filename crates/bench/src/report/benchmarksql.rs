@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::summary::{KindSummary, Summary};
-use crate::measure::RunOutcome;
-use crate::measure::buckets::Buckets;
 use crate::workload::tpcc::Experiment;
 use crate::workload::tpcc::mix::{KIND_NAMES, KINDS};
+use mote_measure::RunOutcome;
+use mote_measure::buckets::Buckets;
 
 /// Writes the files into a directory, which is made if need be.
 pub fn write(
@@ -155,7 +155,7 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Collector;
+    use mote_measure::Collector;
 
     #[test]
     fn every_line_has_the_columns_of_its_header() {

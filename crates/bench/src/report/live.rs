@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use super::table::{grouped, milliseconds};
-use crate::measure::run::SeriesPoint;
+use mote_measure::outcome::SeriesPoint;
 
 /// Prints progress to standard error if somebody is watching, or if asked to.
 pub struct Live {
@@ -52,7 +52,7 @@ fn line(point: &SeriesPoint, label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::run::SeriesKind;
+    use mote_measure::outcome::SeriesKind;
 
     #[test]
     fn rates_are_per_time_not_per_interval() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::table::{grouped, milliseconds};
-use crate::measure::statistics::BLOCKS_MIN;
+use mote_measure::statistics::BLOCKS_MIN;
 
 /// One figure without and with a standby, a pair for each round.
 #[derive(Clone, Debug, PartialEq, Serialize)]

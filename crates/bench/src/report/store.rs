@@ -9,9 +9,9 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use crate::measure::RunOutcome;
-use crate::measure::buckets::Buckets;
-use crate::measure::statistics::Block;
+use mote_measure::RunOutcome;
+use mote_measure::buckets::Buckets;
+use mote_measure::statistics::Block;
 
 /// Said in the file itself, so that another version's file is not misread.
 const FORMAT: i64 = 1;
@@ -285,10 +285,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::measure::Collector;
-    use crate::measure::collector::interval_histogram;
-    use crate::measure::run::{SeriesKind, SeriesPoint};
-    use crate::measure::system::SystemPoint;
+    use mote_measure::Collector;
+    use mote_measure::collector::interval_histogram;
+    use mote_measure::outcome::{SeriesKind, SeriesPoint};
+    use mote_measure::system::SystemPoint;
 
     fn outcome() -> RunOutcome {
         let mut latency = interval_histogram();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::measure::RunOutcome;
-use crate::measure::collector::KindTotals;
-use crate::measure::durability::Durability;
+use mote_measure::RunOutcome;
+use mote_measure::collector::KindTotals;
+use mote_measure::durability::Durability;
 
 /// One transaction type. Latencies in milliseconds; NaN, null in JSON, where the run cannot say (see [`OpenLoopSummary`]).
 #[derive(Clone, Debug, Serialize)]
@@ -259,7 +259,7 @@ impl KindSummary {
     }
 }
 
-fn errors(totals: &crate::measure::Collector) -> Vec<ErrorSummary> {
+fn errors(totals: &mote_measure::Collector) -> Vec<ErrorSummary> {
     let mut by_state: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (sqlstate, number) in &totals.errors {
         by_state.entry(sqlstate).or_default().0 += number;
@@ -281,8 +281,8 @@ fn errors(totals: &crate::measure::Collector) -> Vec<ErrorSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Collector, Sample};
     use mote_driver::session::Traffic;
+    use mote_measure::{Collector, Sample};
 
     #[test]
     fn shares_rates_and_traffic() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Summary;
-use crate::measure::statistics::{Block, Comparison};
+use mote_measure::statistics::{Block, Comparison};
 
 /// A system and what it did, a block per round.
 pub struct System {

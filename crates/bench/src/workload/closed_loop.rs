@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::measure::arrivals::OpenLoop;
-use crate::measure::cpu::ProcessTree;
-use crate::measure::run::{self, Role, SeriesPoint};
-use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
+use mote_measure::arrivals::OpenLoop;
+use mote_measure::cpu::ProcessTree;
+use mote_measure::outcome::SeriesPoint;
+use mote_measure::run::{self, Role};
+use mote_measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 
 #[derive(Clone)]
 pub struct LoopPlan<'a> {

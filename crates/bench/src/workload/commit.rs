@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::closed_loop::{self, LoopPlan, Step};
-use crate::measure::RunOutcome;
 use mote_driver::{Admin, Definition, DriverResult, Param, StatementId, StatementSet, Target};
+use mote_measure::RunOutcome;
 
 pub const KINDS: &[&str] = &["COMMIT"];
 const UPDATE: StatementId = StatementId(0);

@@ -14,10 +14,10 @@ use serde_json::Value;
 use super::condition::ConditionVerdict;
 use super::loader::Data;
 use super::tpcc::input_audit::Verdict;
-use crate::measure::RunOutcome;
 use mote_driver::admin::TextRow;
 use mote_driver::statement::BindWriter;
 use mote_driver::{Admin, DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
+use mote_measure::RunOutcome;
 
 /// The first three statements of every workload's set, in this order.
 pub const BEGIN: StatementId = StatementId(0);

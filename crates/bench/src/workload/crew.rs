@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use super::contract::{self, Client, Done, Exchange, Progress, Tally, Workload};
 use super::tpcc::Isolation;
-use crate::measure::arrivals::OpenLoop;
-use crate::measure::cpu::ProcessTree;
-use crate::measure::faults::Faults;
-use crate::measure::run::{self, Role, SeriesPoint};
-use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 use mote_driver::session::Traffic;
 use mote_driver::{DriverResult, Session, StatementSet, Target, Wait};
+use mote_measure::arrivals::OpenLoop;
+use mote_measure::cpu::ProcessTree;
+use mote_measure::faults::Faults;
+use mote_measure::outcome::SeriesPoint;
+use mote_measure::run::{self, Role};
+use mote_measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 
 /// How long a client waits before it connects again.
 const RECONNECT_PAUSE_NS: u64 = 50_000_000;

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::closed_loop::{self, LoopPlan, Step};
-use crate::measure::RunOutcome;
-use crate::measure::run::SeriesPoint;
 use mote_driver::{Admin, Definition, DriverResult, StatementId, StatementSet, Target};
+use mote_measure::RunOutcome;
+use mote_measure::outcome::SeriesPoint;
 
 pub const KINDS: &[&str] = &["UPDATE"];
 const UPDATE: StatementId = StatementId(0);

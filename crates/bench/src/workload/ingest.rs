@@ -8,9 +8,9 @@ use mote_common::prng::Prng;
 use super::closed_loop::{self, LoopPlan, Step};
 use super::tpcc::random::put_letters;
 use super::tpcc::transactions::Stamp;
-use crate::measure::RunOutcome;
-use crate::measure::run::SeriesPoint;
 use mote_driver::{Admin, Definition, DriverResult, Param, StatementId, StatementSet, Target};
+use mote_measure::RunOutcome;
+use mote_measure::outcome::SeriesPoint;
 
 pub const KINDS: &[&str] = &["INSERT"];
 const INSERT: StatementId = StatementId(0);

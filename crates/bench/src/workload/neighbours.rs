@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::closed_loop::LoopPlan;
 use super::point;
-use crate::measure::cpu::ProcessTree;
 use mote_driver::{Admin, DriverError, DriverResult, Target};
+use mote_measure::cpu::ProcessTree;
 
 /// Rows of the table that scans read.
 const ROWS: i32 = 300_000;

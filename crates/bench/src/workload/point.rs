@@ -9,11 +9,11 @@ use std::sync::Arc;
 use mote_common::prng::Prng;
 
 use super::closed_loop::{self, LoopPlan, Step};
-use crate::measure::RunOutcome;
-use crate::measure::run::SeriesPoint;
 use mote_driver::{
     Admin, Definition, DriverError, DriverResult, Format, Param, StatementId, StatementSet, Target,
 };
+use mote_measure::RunOutcome;
+use mote_measure::outcome::SeriesPoint;
 
 pub const KINDS: &[&str] = &["SELECT"];
 const SELECT: StatementId = StatementId(0);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::command::find_rate::RateGoal;
-use crate::measure::arrivals::{ArrivalKind, OpenLoop};
-use crate::measure::faults::Schedule;
+use mote_measure::arrivals::{ArrivalKind, OpenLoop};
+use mote_measure::faults::Schedule;
 
 /// When transactions are due.
 #[derive(Args, Debug, Clone)]

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::{MeasuredArgs, OutputArgs, TargetArgs, TerminalArgs};
 use crate::history::check::Level;
-use crate::measure::faults::Schedule;
 use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::LoadMode;
+use mote_measure::faults::Schedule;
 
 /// mote and PostgreSQL side by side, interleaved, with targets.
 ///

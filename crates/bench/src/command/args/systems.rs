@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
 use crate::command::seeds::plan::{Budget, experiment_name};
-use crate::measure::arrivals::ArrivalKind;
 use crate::server::SpawnedServer;
 use crate::workload::catalogue::Known;
 use crate::workload::ycsb::Letter;
+use mote_measure::arrivals::ArrivalKind;
 
 /// Lists the runs that a store holds.
 #[derive(Args, Debug)]

@@ -13,8 +13,6 @@ use super::super::systems::{Present, Systems};
 use super::super::tpcc::summarize;
 use super::pairs;
 use super::plan::{Plan, SHARDS};
-use crate::measure::statistics::balanced_orders;
-use crate::measure::{RunOutcome, readback};
 use crate::report::section::Proof;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
@@ -23,6 +21,8 @@ use crate::workload::ingest;
 use crate::workload::tpcc::mix::{MixMode, WRITING};
 use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 use mote_driver::Admin;
+use mote_measure::statistics::balanced_orders;
+use mote_measure::{RunOutcome, readback};
 
 /// Below the directory of the report.
 const SHARDS_DATA: &str = "mote-shards-data";

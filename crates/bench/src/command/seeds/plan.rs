@@ -134,7 +134,7 @@ fn window_connections(warehouses: i32) -> usize {
 }
 
 fn available_memory() -> f64 {
-    crate::measure::system::Reading::read(None).available_memory_bytes as f64
+    mote_measure::system::Reading::read(None).available_memory_bytes as f64
 }
 
 /// A duration as in 40m, 90s, 1h.

@@ -10,9 +10,9 @@ pub use system::{machine, recovery};
 use serde_json::{Value, json};
 
 use super::page::Chart;
-use crate::measure::RunOutcome;
-use crate::measure::buckets::Buckets;
-use crate::measure::run::SeriesPoint;
+use mote_measure::RunOutcome;
+use mote_measure::buckets::Buckets;
+use mote_measure::outcome::SeriesPoint;
 
 /// More points than this are merged: a picture has no more columns, and a page of a two-hour run stays small.
 const POINTS_MAX: usize = 240;
@@ -515,7 +515,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::measure::run::SeriesKind;
+    use mote_measure::outcome::SeriesKind;
 
     fn points(seconds: usize) -> Vec<SeriesPoint> {
         let kind = |second: usize| SeriesKind {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Mark, POINTS_MAX, line, lines, mark, merged, over_time, round};
-use crate::measure::RunOutcome;
-use crate::measure::collector::BEAT_NS;
-use crate::measure::system::SystemPoint;
 use crate::report::page::Chart;
+use mote_measure::RunOutcome;
+use mote_measure::collector::BEAT_NS;
+use mote_measure::system::SystemPoint;
 
 type Reading = fn(&SystemPoint) -> Option<f64>;
 

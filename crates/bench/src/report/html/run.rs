@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{audit, card, circumstances, conditions, cpu_cards, pictures, small_print, tables, validity};
-use crate::measure::RunOutcome;
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::proofs::Proofs;
 use crate::report::summary::Summary;
 use crate::report::table::{self, grouped, milliseconds};
 use crate::workload::tpcc::Experiment;
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
+use mote_measure::RunOutcome;
 
 /// The page of a TPC-C experiment. `document` is what the JSON report says.
 pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Rendered {

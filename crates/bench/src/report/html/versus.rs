@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{circumstances, server_settings};
-use crate::measure::buckets::Buckets;
-use crate::measure::statistics;
 use crate::report::charts::{self, KindLatency};
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::table;
 use crate::report::versus::{Outcome, System};
 use crate::workload::tpcc::DISCLAIMER;
+use mote_measure::buckets::Buckets;
+use mote_measure::statistics;
 
 /// The page of an interleaved comparison.
 pub fn versus(document: &Value, contenders: &[&System], results: &[Outcome]) -> Rendered {

@@ -19,10 +19,10 @@ use super::contract::{Client, Done, Effect, Exchange, Workload};
 use super::loader::Data;
 use super::statements::statements;
 use super::tpcc::input_audit::Verdict;
-use crate::measure::RunOutcome;
 use mote_driver::Format::{Binary as B, Text as T};
 use mote_driver::Param::{Int, Text};
 use mote_driver::{Admin, DriverError, DriverResult, StatementSet};
+use mote_measure::RunOutcome;
 
 statements! {
     BEGIN() -> [] "BEGIN";

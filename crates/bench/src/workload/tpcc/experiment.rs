@@ -22,13 +22,14 @@ use super::shards::{Counts, Shard, conditions};
 use super::terminal::Shared;
 use super::terminals::{Crew, TERMINALS_PER_WAREHOUSE};
 use super::transactions::{Execution, procedures};
-use crate::measure::cpu::ProcessTree;
-use crate::measure::faults::{Faults, Recoveries};
-use crate::measure::readback;
-use crate::measure::run::{self, Role, SeriesPoint};
-use crate::measure::{RunOutcome, RunPlan};
 use crate::workload::loader::LoadMode;
 use mote_driver::{Admin, DriverError, System, Target};
+use mote_measure::cpu::ProcessTree;
+use mote_measure::faults::{Faults, Recoveries};
+use mote_measure::outcome::SeriesPoint;
+use mote_measure::readback;
+use mote_measure::run::{self, Role};
+use mote_measure::{RunOutcome, RunPlan};
 
 /// Everything that an experiment found out.
 pub struct Experiment {

@@ -17,12 +17,12 @@ use super::shards::Counts;
 use super::terminal::Shared;
 use super::terminals::Crew;
 use super::transactions::Execution;
-use crate::measure::RunPlan;
-use crate::measure::agents::{Agent, Finished, Leader, Share};
-use crate::measure::arrivals::OpenLoop;
-use crate::measure::collector::Interval;
-use crate::measure::run::{self, Role};
 use mote_driver::Target;
+use mote_measure::RunPlan;
+use mote_measure::agents::{Agent, Finished, Leader, Share};
+use mote_measure::arrivals::OpenLoop;
+use mote_measure::collector::Interval;
+use mote_measure::run::{self, Role};
 
 /// As orders name it.
 pub const WORKLOAD: &str = "tpcc";

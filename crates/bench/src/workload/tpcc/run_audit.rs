@@ -3,8 +3,8 @@
 
 use super::input_audit::{Verdict, share};
 use super::mix::{KIND_NAMES, Kind, MixMode};
-use crate::measure::RunOutcome;
-use crate::measure::collector::KindTotals;
+use mote_measure::RunOutcome;
+use mote_measure::collector::KindTotals;
 
 /// Clause 5.2.3: the least shares of the types, in percent. New orders get what is left.
 const SHARES_MIN: [(Kind, &str, f64); 4] = [
@@ -98,8 +98,8 @@ fn p90_at_least_mean(name: &'static str, totals: &KindTotals) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Collector;
     use crate::workload::tpcc::mix::DEFAULT_WEIGHTS;
+    use mote_measure::Collector;
 
     fn outcome(counts: [u64; 6]) -> RunOutcome {
         let mut totals = Collector::new(KIND_NAMES.len());

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::mix::{self, MixMode};
 use super::transactions::Execution;
-use crate::measure::arrivals::OpenLoop;
 use crate::workload::loader::LoadMode;
+use mote_measure::arrivals::OpenLoop;
 
 /// SQL's isolation levels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]

@@ -27,10 +27,10 @@ use super::transactions::{
     Client, Execution, Outcome, Scratch, delivery, new_order, order_status, payment, pipelined, procedures,
     stock_level,
 };
-use crate::measure::{Sample, ThreadContext};
 use crate::workload::pool::Pool;
 use mote_driver::session::Traffic;
 use mote_driver::{DriverError, DriverResult, Wait};
+use mote_measure::{Sample, ThreadContext};
 
 /// How long a terminal waits before it connects again.
 const RECONNECT_PAUSE_NS: u64 = 50_000_000;

@@ -18,9 +18,9 @@ use super::terminal::{DeliveryWorker, Runner, Shared, Terminal};
 use super::transactions::Scratch;
 use super::transactions::delivery::Delivered;
 use super::transactions::new_order::OrderProgress;
-use crate::measure::{ThreadContext, Timeline};
 use crate::workload::pool::Pool;
 use mote_driver::{FiberLoop, StatementSet, Target};
+use mote_measure::{ThreadContext, Timeline};
 
 /// Background workers for deliveries, per driver thread of a keyed run.
 const DELIVERY_WORKERS: usize = 4;

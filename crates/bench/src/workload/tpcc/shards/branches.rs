@@ -13,12 +13,12 @@ use std::rc::Rc;
 
 use super::decisions::{self, Names};
 use super::{Counts, shard_of, touched};
-use crate::measure::Timeline;
 use crate::workload::pool::Pool;
 use crate::workload::tpcc::input::Input;
 use crate::workload::tpcc::statements as st;
 use mote_driver::session::Traffic;
 use mote_driver::{DriverError, DriverResult, Session, Wait};
+use mote_measure::Timeline;
 
 /// How long a terminal waits before it looks for a lost server again.
 const RECONNECT_PAUSE_NS: u64 = 50_000_000;

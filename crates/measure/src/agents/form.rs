@@ -161,7 +161,7 @@ mod tests {
     use mote_common::prng::Prng;
 
     use super::*;
-    use crate::measure::Sample;
+    use crate::Sample;
 
     fn sample(prng: &mut Prng) -> Sample {
         Sample {

@@ -66,7 +66,7 @@ mod tests {
     use mote_common::prng::Prng;
 
     use super::*;
-    use crate::measure::collector::{interval_histogram, run_histogram};
+    use crate::collector::{interval_histogram, run_histogram};
 
     #[test]
     fn says_what_the_histogram_says() {

@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use super::run::RunOutcome;
+use super::outcome::RunOutcome;
 use super::system;
 
 /// The evidence, as reports show it.

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::form::{CollectorForm, IntervalForm};
-use super::collector::Interval;
-use super::run::{Message, RunOutcome};
+use super::collector::{Collector, Interval};
+use super::outcome::RunOutcome;
 use super::timeline::Timeline;
 use mote_driver::Wait;
 
@@ -167,6 +167,20 @@ fn hear<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> Result<T, Stri
         return Err("the connection has ended".into());
     }
     serde_json::from_slice(&text).map_err(|error| format!("what came is no message: {error}"))
+}
+
+/// From a driver thread, or from what listens to an agent.
+pub(crate) enum Message {
+    Interval(Interval),
+    Done {
+        totals: Box<Collector>,
+        /// Terminals that were.
+        abandoned: usize,
+        /// Transactions that were due.
+        offered: u64,
+        away: Option<Away>,
+    },
+    Failed(String),
 }
 
 /// An agent that is there, before a run.

@@ -10,13 +10,14 @@
 //!  6. `arrivals`: when transactions are due in an open loop.
 //!  7. `faults`: what is done to the server meanwhile, and what clients saw of it.
 //!  8. `distance`: how far a standby is behind.
-//!  9. `run`: starts driver threads, gathers their collectors and the series over time.
+//!  9. `outcome`: what a run has yielded; `run`: starts driver threads, gathers their collectors and the series over time.
 //! 10. `agents`: the same for driver threads on other hosts.
 //! 11. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
 //! Leaves out: how figures are shown (`report`).
+#![forbid(unsafe_code)]
 
 pub mod timeline;
 pub mod collector;
@@ -30,10 +31,12 @@ pub mod disk;
 pub mod arrivals;
 pub mod faults;
 pub mod distance;
+pub mod outcome;
 pub mod run;
 pub mod agents;
 pub mod statistics;
 
 pub use collector::{Collector, Sample};
-pub use run::{RunOutcome, RunPlan, ThreadContext};
+pub use outcome::RunOutcome;
+pub use run::{RunPlan, ThreadContext};
 pub use timeline::Timeline;

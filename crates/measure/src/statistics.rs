@@ -314,7 +314,7 @@ pub fn blocks_of(seconds: &[Block]) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::collector::run_histogram;
+    use crate::collector::run_histogram;
 
     /// Rounds of a made-up system: throughput and latency wander from round to round by `noise`, and drift over time.
     fn rounds(prng: &mut Prng, count: usize, slowdown: f64, noise: f64) -> Vec<Block> {
