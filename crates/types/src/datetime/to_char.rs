@@ -448,15 +448,23 @@ struct Parsed {
 pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option<i32>)> {
     let nodes = compile(template)?;
     let mut parsed = Parsed::default();
-    let mut rest = text;
+    let mut rest = text.trim_start();
+    // Blanks at the beginning stand for as many letters of the template, since they are skipped.
+    let mut skipped = text.chars().count() - rest.chars().count();
     for (slot, node) in nodes.iter().enumerate() {
+        // What the text does not reach says nothing.
+        if rest.is_empty() {
+            break;
+        }
         match node {
-            Node::Literal(c) if c.is_ascii_alphanumeric() => {
-                let mut chars = rest.chars();
-                if chars.next().is_some() {
+            Node::Literal(c) if c.is_ascii_alphanumeric() => match skipped {
+                0 => {
+                    let mut chars = rest.chars();
+                    chars.next();
                     rest = chars.as_str();
                 }
-            }
+                _ => skipped -= 1,
+            },
             // A separator stands for any separators, or for none.
             Node::Literal(_) => {
                 rest = rest.trim_start();

@@ -225,9 +225,16 @@ fn to_length(datum: &Datum, ty: Oid, length: i64, explicit: bool) -> SqlResult<D
     }
 }
 
+/// A longer one's length in bytes is no `int4`.
+const BITS_WITHOUT_OVERFLOW: i64 = i32::MAX as i64 - 8;
+
 /// An integer as a bit string of the declared length, one bit without one.
 fn of_integer(arguments: &[Datum]) -> SqlResult<Datum> {
-    let length = usize::try_from(int8(&arguments[1])).unwrap_or(0).max(1);
+    // As in PostgreSQL's bitfromint4, where the length in bytes would not fit it is as if none were given.
+    let length = match int8(&arguments[1]) {
+        length @ 1..=BITS_WITHOUT_OVERFLOW => length as usize,
+        _ => 1,
+    };
     made(Bits::of_number(int8(&arguments[0]), length))
 }
 

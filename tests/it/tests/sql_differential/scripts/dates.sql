@@ -52,3 +52,9 @@ select date 'Feb 29 0001 BC'; select date 'Jan 8, 0 BC';
 
 -- Fields of an interval are taken for those of a date.
 select to_char(i, 'I IY IYY IYYY') from unnest(array['1 year 2 mons 3 days', '3 years', '3 days', '5 years 11 mons 30 days', '-2 years', '10000 years 1 mon']::interval[]) i;
+
+-- What the text does not reach says nothing; blanks at its beginning stand for letters of the template.
+select to_date(' a  b ', 'century'), to_date('2024', 'YYYY-MM'), to_date('  2024 05', 'YYYY MM'), to_date('', 'YYYY'), to_date(' 2024', 'xYYYY');
+select to_date('  x2024', 'xYYYY');
+select to_timestamp('2024-05', 'YYYY-MM-DD HH24');
+select "bit"(5, 2147483647), "bit"(5, 2147483640), "bit"(5::int8, 2147483647), "bit"(5, -1);
