@@ -26,9 +26,8 @@ fn unknown_layout(layout: u8) -> ApplyError {
 
 impl Table {
     /// The row's only version.
-    pub(super) fn loaded(&self, row: RowId) -> Option<&Version> {
-        // SAFETY: nobody else changes the row during replay.
-        unsafe { self.slot(row)?.head().as_ref() }
+    pub(super) fn loaded(&self, row: RowId) -> Option<NonNull<Version>> {
+        NonNull::new(self.slot(row)?.head().cast_mut())
     }
 
     fn put(&self, row: RowId, layout: u8, revision: u16, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
@@ -87,17 +86,18 @@ impl Table {
         if let Some(old) = NonNull::new(old.cast_mut()) {
             // SAFETY: nobody reads during replay, and it is unlinked.
             unsafe {
-                self.budget().release(old.as_ref().total_bytes());
+                self.budget().release(Version::total_bytes(old));
                 Version::free(old);
             }
         }
     }
 
     /// The version that an operation changes; zero stands for one of the operation's own transaction.
-    fn base(&self, row: RowId, base_ts: Lsn, ts: Lsn) -> Result<&Version, ApplyError> {
+    fn base(&self, row: RowId, base_ts: Lsn, ts: Lsn) -> Result<NonNull<Version>, ApplyError> {
         let version = self.loaded(row).ok_or(ApplyError::BaseMismatch { found: None })?;
         let expected = if base_ts == Lsn::ZERO { ts } else { base_ts };
-        match version.stamp().timestamp() {
+        // SAFETY: nobody else changes the row during replay.
+        match unsafe { version.as_ref() }.stamp().timestamp() {
             Some(found) if found == expected => Ok(version),
             found => Err(ApplyError::BaseMismatch { found }),
         }
@@ -130,7 +130,9 @@ impl TableTarget for Table {
     }
 
     fn apply_insert(&self, row: RowId, layout: u8, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
-        match self.loaded(row).and_then(|version| version.stamp().timestamp()) {
+        // SAFETY: nobody else changes the row during replay.
+        let stamped = |version: NonNull<Version>| unsafe { version.as_ref() }.stamp().timestamp();
+        match self.loaded(row).and_then(stamped) {
             Some(found) => Err(ApplyError::AlreadyThere { found }),
             None => self.put(row, layout, 1, ts, bytes),
         }
@@ -144,7 +146,9 @@ impl TableTarget for Table {
         ts: Lsn,
         bytes: &[u8],
     ) -> Result<(), ApplyError> {
-        let revision = self.base(row, base_ts, ts)?.revision().wrapping_add(1);
+        let base = self.base(row, base_ts, ts)?;
+        // SAFETY: nobody else changes the row during replay.
+        let revision = unsafe { base.as_ref() }.revision().wrapping_add(1);
         self.put(row, layout, revision, ts, bytes)
     }
 
@@ -157,10 +161,10 @@ impl TableTarget for Table {
         patch: &[u8],
     ) -> Result<(), ApplyError> {
         let base = self.base(row, base_ts, ts)?;
-        let revision = base.revision().wrapping_add(1);
         let mut bytes = Vec::new();
         // SAFETY: nobody else changes the row during replay.
-        let old = unsafe { Version::payload(NonNull::from(base)) };
+        let (header, old) = unsafe { (base.as_ref(), Version::payload(base)) };
+        let revision = header.revision().wrapping_add(1);
         patch::apply(old, patch, &mut bytes)
             .map_err(|_| ApplyError::Other(format!("the patch of row {row:?} does not fit the row")))?;
         self.put(row, layout, revision, ts, &bytes)
@@ -205,8 +209,9 @@ impl TableSource for Table {
             let Some(sight) = (unsafe { look(slots.slot(offset).head(), eye) }) else {
                 continue;
             };
+            let found = NonNull::new(sight.version.cast_mut()).expect("what is visible is a version");
             // SAFETY: found under the pin.
-            let version = unsafe { &*sight.version };
+            let version = unsafe { found.as_ref() };
             let (false, Some(commit_ts)) = (version.is_tombstone(), sight.ts) else {
                 continue;
             };
@@ -216,7 +221,7 @@ impl TableSource for Table {
                 revision: version.revision(),
                 commit_ts,
                 // SAFETY: found under the pin, which is held until the visit is over.
-                bytes: unsafe { Version::payload(NonNull::from(version)) },
+                bytes: unsafe { Version::payload(found) },
             });
         }
     }

@@ -25,7 +25,6 @@ use bucket::{Buckets, Cuts};
 use entry::{Entry, HEAD_BYTES};
 use mote_common::{Lsn, RowId};
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Segments a thread walks over at once.
@@ -150,8 +149,8 @@ impl Table {
             return Ok(false);
         };
         // SAFETY: nobody changes the row meanwhile.
-        let bytes = unsafe { Version::payload(NonNull::from(version)) };
-        let view = self.view(version.layout(), bytes);
+        let (header, bytes) = unsafe { (version.as_ref(), Version::payload(version)) };
+        let view = self.view(header.layout(), bytes);
         let outcome = program.key(&view, key);
         let outcome = outcome.map_err(|error| ApplyError::Other(error.message().to_string()))?;
         Ok(matches!(outcome, KeyOutcome::Key { .. }))

@@ -85,7 +85,7 @@ pub(crate) fn prune_row(
     // SAFETY: links of the chain change only under the latch, and linked versions are not freed.
     let head = unsafe { latched.head().as_ref() };
     let keys_differ = head.is_some_and(keys_differ);
-    unlink_unneeded(head, view, slots, &mut dead);
+    unlink_unneeded(latched.head(), view, slots, &mut dead);
     drop(latched);
     bury(table, row, &dead, keys_differ, guard);
     dead.len()
@@ -104,14 +104,14 @@ pub(crate) fn bury(table: &Table, row: RowId, dead: &[NonNull<Version>], keys_di
     }
     for &version in dead {
         // SAFETY: unlinked by the caller alone, who hands them over once.
-        unsafe { retire(version.as_ptr(), table.budget(), guard) };
+        unsafe { retire(version, table.budget(), guard) };
     }
 }
 
 /// Under the row latch: walks the chain, keeps the newest committed version and all that `view` needs. Answers how many
 /// versions are left, uncommitted ones included.
 pub(crate) fn unlink_unneeded(
-    head: Option<&Version>,
+    head: *const Version,
     view: &ActiveView,
     slots: &SlotTable,
     dead: &mut Vec<NonNull<Version>>,
@@ -121,10 +121,11 @@ pub(crate) fn unlink_unneeded(
     // version is its next newer neighbour).
     let mut kept: Option<&Version> = None;
     let mut newer: Option<Lsn> = None;
-    let mut at = head;
-    while let Some(version) = at {
+    let mut at = NonNull::new(head.cast_mut());
+    while let Some(pointer) = at {
         // SAFETY: as in `prune_row`.
-        at = unsafe { version.previous().as_ref() };
+        let version = unsafe { pointer.as_ref() };
+        at = NonNull::new(version.previous().cast_mut());
         let ts = match standing(version, slots, NOBODY) {
             Standing::Committed(ts) => Some(ts),
             _ => None,
@@ -139,7 +140,7 @@ pub(crate) fn unlink_unneeded(
             kept = Some(version);
         } else if let Some(kept) = kept {
             kept.set_previous(version.previous());
-            dead.push(NonNull::from(version));
+            dead.push(pointer);
         }
     }
     remaining
@@ -324,9 +325,9 @@ fn take_deleted(table: &Table, row: RowId, oldest: Lsn, slots: &SlotTable, guard
         versions
             .iter()
             .for_each(|&version| remove_dead_entries(table, row, version, guard));
-        for version in &versions {
+        for &version in &versions {
             // SAFETY: unreachable since the head was cleared; ours alone.
-            unsafe { retire(version.as_ptr(), table.budget(), guard) };
+            unsafe { retire(version, table.budget(), guard) };
         }
         return Deleted::Gone(versions.len());
     }

@@ -464,7 +464,7 @@ impl Drop for Table {
                     // SAFETY: nobody else has the table any more, so nobody walks its chains.
                     unsafe {
                         at = version.as_ref().previous();
-                        self.budget.release(version.as_ref().total_bytes());
+                        self.budget.release(Version::total_bytes(version));
                         Version::free(version);
                     }
                 }
@@ -490,10 +490,10 @@ pub(crate) fn ordinal_of_row(row: RowId) -> u64 {
 ///
 /// # Safety
 /// No reader that pins from now on can reach the version, and it is handed over once.
-pub(crate) unsafe fn retire(version: *const Version, budget: &MemoryBudget, guard: &Guard) {
+pub(crate) unsafe fn retire(version: NonNull<Version>, budget: &MemoryBudget, guard: &Guard) {
     // SAFETY: unlinked but not freed: it is ours.
-    let bytes = unsafe { &*version }.total_bytes();
+    let bytes = unsafe { Version::total_bytes(version) };
     budget.release(bytes);
     // SAFETY: by the contract.
-    unsafe { guard.defer_free(version::free_deferred, version.cast_mut().cast(), bytes) };
+    unsafe { guard.defer_free(version::free_deferred, version.as_ptr().cast(), bytes) };
 }

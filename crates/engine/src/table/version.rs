@@ -143,7 +143,7 @@ impl Version {
     /// It came from `allocate`, and no other thread can reach it.
     pub(crate) unsafe fn free(version: NonNull<Version>) {
         // SAFETY: alive until the next line.
-        let bytes = unsafe { version.as_ref() }.total_bytes();
+        let bytes = unsafe { Version::total_bytes(version) };
         // SAFETY: allocated with `allocation_bytes` of the same row, which is what `total_bytes` recomputes.
         unsafe { slab::free(version.cast(), bytes) };
     }
@@ -173,32 +173,43 @@ impl Version {
         self.link.store(previous as u64 | length, Ordering::Release);
     }
 
+    /// Where the row begins, and its padded length. Of a pointer and not of a reference, here and below: a reference covers
+    /// the header alone, and what is read through one must not lie behind it.
+    ///
+    /// # Safety
+    /// As `payload`.
     #[inline]
-    fn payload_span(&self) -> (usize, usize) {
-        let units = self.link.load(Ordering::Relaxed) >> LENGTH_SHIFT;
+    unsafe fn payload_span(version: NonNull<Version>) -> (usize, usize) {
+        // SAFETY: alive by the contract.
+        let units = unsafe { version.as_ref() }.link.load(Ordering::Relaxed) >> LENGTH_SHIFT;
         if units != LENGTH_HUGE {
             return (HEADER_BYTES, units as usize * 8);
         }
-        let start: *const Version = self;
+        let length = version.as_ptr().cast::<u8>();
         // SAFETY: a huge version has its length in the 8 bytes after the header, written before publication.
-        let bytes = unsafe { start.cast::<u8>().add(HEADER_BYTES).cast::<u64>().read() };
+        let bytes = unsafe { length.add(HEADER_BYTES).cast::<u64>().read() };
         (HEADER_BYTES + 8, bytes as usize)
     }
 
     /// The row, padded to a multiple of 8 bytes.
     ///
     /// # Safety
-    /// `version` was allocated by `allocate` and stays allocated during `'a`.
+    /// `version` is the pointer that came from `allocate`, not one made of a reference, and stays allocated during `'a`.
     #[inline]
     pub(crate) unsafe fn payload<'a>(version: NonNull<Version>) -> &'a [u8] {
-        // SAFETY: alive by the contract.
-        let (start, bytes) = unsafe { version.as_ref() }.payload_span();
+        // SAFETY: by the contract.
+        let (start, bytes) = unsafe { Version::payload_span(version) };
         // SAFETY: the allocation has `bytes` initialised bytes from `start`, immutable since publication.
         unsafe { std::slice::from_raw_parts(version.as_ptr().cast::<u8>().add(start), bytes) }
     }
 
-    pub(crate) fn total_bytes(&self) -> usize {
-        let (start, bytes) = self.payload_span();
+    /// What was allocated for it, bytes.
+    ///
+    /// # Safety
+    /// As `payload`.
+    pub(crate) unsafe fn total_bytes(version: NonNull<Version>) -> usize {
+        // SAFETY: by the contract.
+        let (start, bytes) = unsafe { Version::payload_span(version) };
         start + bytes
     }
 
@@ -261,7 +272,7 @@ mod tests {
             // SAFETY: just allocated, freed at the end of the round.
             unsafe {
                 let header = version.as_ref();
-                assert_eq!(header.total_bytes(), allocation_bytes(length));
+                assert_eq!(Version::total_bytes(version), allocation_bytes(length));
                 assert_eq!((header.stamp().slot(), header.stamp().command()), (7, 9));
                 assert_eq!(
                     (header.layout(), header.flags(), header.revision()),

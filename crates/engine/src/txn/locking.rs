@@ -70,10 +70,12 @@ impl Transaction {
         if !admitted.in_table {
             self.note_row_lock(table, row, head, strength, admitted.ts.is_none());
         }
+        let key_check = head.flags() & KEY_CHANGED != 0;
         // SAFETY: the newest version of a row that we have locked, see `fetch_newest`.
-        let newest = unsafe { RowVersion::new(NonNull::from(head), row, head.flags() & KEY_CHANGED != 0) };
+        let newest = NonNull::new(latched.head().cast_mut())
+            .map(|head| unsafe { RowVersion::new(head, row, key_check) });
         Ok(LockedRow {
-            newest: Some(newest),
+            newest,
             changed,
             moved: false,
         })

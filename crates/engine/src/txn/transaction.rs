@@ -498,8 +498,9 @@ impl Transaction {
         if let Some(ts) = sight.ts {
             self.note_seen(ts);
         }
+        let found = NonNull::new(sight.version.cast_mut())?;
         // SAFETY: found under the pin.
-        let version = unsafe { &*sight.version };
+        let version = unsafe { found.as_ref() };
         if version.is_tombstone() {
             return None;
         }
@@ -507,7 +508,7 @@ impl Transaction {
         let key_check = (unsafe { &*head }.flags() | version.flags()) & KEY_CHANGED != 0;
         // SAFETY: visible to a registered snapshot, or our own write, which stays until the transaction ends: 's borrows
         // both.
-        Some(unsafe { RowVersion::new(NonNull::from(version), row, key_check) })
+        Some(unsafe { RowVersion::new(found, row, key_check) })
     }
 
     /// The newest version of a row that this transaction has locked or written.

@@ -108,7 +108,7 @@ impl Transaction {
             self.work.borrow_mut().undone.push(write.version);
         } else {
             // SAFETY: unlinked above; handed over once.
-            unsafe { retire(write.version.as_ptr(), table.budget(), guard) };
+            unsafe { retire(write.version, table.budget(), guard) };
         }
         in_table && !previous.is_null()
     }
@@ -122,7 +122,7 @@ impl Transaction {
         let guard = epoch::pin();
         for version in undone {
             // SAFETY: unlinked when it was undone; handed over once, here.
-            unsafe { retire(version.as_ptr(), &self.engine.budget, &guard) };
+            unsafe { retire(version, &self.engine.budget, &guard) };
         }
     }
 

@@ -194,7 +194,7 @@ impl Judge<'_> {
         while let Some(version) = unsafe { at.as_ref() } {
             match standing_as_of(version, slots, own, self.as_of) {
                 Standing::Committed(ts) if ts <= self.as_of || self.above == Above::Changed => {
-                    return Some((NonNull::from(version), ts));
+                    return NonNull::new(at.cast_mut()).map(|found| (found, ts));
                 }
                 // In flight: its timestamp, if it gets one, will be above ours.
                 _ => at = version.previous(),
@@ -211,11 +211,11 @@ impl Judge<'_> {
         let mut at = unsafe { newest.as_ref() }.previous();
         let read = loop {
             // SAFETY: null, or a version below one that the caller's pin keeps: it is retired behind that one.
-            let Some(version) = (unsafe { at.as_ref() }) else {
+            let (Some(version), Some(found)) = (unsafe { at.as_ref() }, NonNull::new(at.cast_mut())) else {
                 return false;
             };
             match standing_as_of(version, slots, own, self.snapshot) {
-                Standing::Committed(ts) if ts <= self.snapshot => break NonNull::from(version),
+                Standing::Committed(ts) if ts <= self.snapshot => break found,
                 _ => at = version.previous(),
             }
         };

@@ -346,9 +346,7 @@ impl Transaction {
             return false;
         }
         let view = self.engine.views.get(guard);
-        // SAFETY: linked, under the latch.
-        let head = unsafe { latched.head().as_ref() };
-        let remaining = unlink_unneeded(head, view, self.engine.slots, dead);
+        let remaining = unlink_unneeded(latched.head(), view, self.engine.slots, dead);
         remaining > CHAIN_SLACK + view.active_count()
     }
 
@@ -376,7 +374,7 @@ impl Transaction {
         drop(latched);
         remove_dead_entries(table, row, version, guard);
         // SAFETY: unlinked above; handed over once.
-        unsafe { retire(version.as_ptr(), table.budget(), guard) };
+        unsafe { retire(version, table.budget(), guard) };
     }
 
     fn unlink_update(
