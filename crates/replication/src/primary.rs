@@ -298,9 +298,9 @@ impl Primary {
     }
 
     fn begin(&mut self, mut wire: Wire, hello: &Hello, cut: Lsn, now_ns: u64) -> io::Result<()> {
-        // Its log may be cut again, down to what is stable; nothing is known to be so before the term's first frame is.
-        let stable = self.levels().stable;
-        let needs = if stable > Lsn::ZERO { cut.min(stable) } else { cut };
+        // Its log may be cut again, down to what is stable. Before the term's first frame is, the follower knows of some
+        // that is; what it shares with this log beyond may be neither's in the next term.
+        let needs = cut.min(self.levels().stable.max(hello.stable));
         match self
             .slots
             .begin(&hello.name, block_of(needs).max(block_of(self.log_start)))

@@ -360,6 +360,30 @@ fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
     assert!(world.primary.slots().get("b").is_some_and(|slot| slot.lost));
 }
 
+/// Nothing of the term is stable: another may lead next, and cut both logs at what was stable before.
+#[test]
+fn a_slot_begins_no_higher_than_what_is_known_to_be_stable() {
+    let voters = Rule::Voters {
+        count: 2,
+        ids: [NodeId(2), NodeId(3)].into(),
+    };
+    let mut world = world(vec![voters]);
+    let mut wire = world.ask(&Hello {
+        stable: Lsn(START + 3 * BLOCK_BYTES + 5),
+        ..hello()
+    });
+    world.pass();
+    assert_eq!(start_of(&mut wire).cut, Lsn(2 * START + 8192));
+    let position = |world: &World| world.primary.slots().get("b").map(|slot| slot.position);
+    assert_eq!(position(&world), Some(Lsn(START + 3 * BLOCK_BYTES)));
+    // One that knows of nothing has at least what every log begins with.
+    world.ask(&Hello {
+        stable: Lsn::ZERO,
+        ..hello()
+    });
+    assert_eq!(position(&world), Some(Lsn(START)));
+}
+
 #[test]
 fn a_silent_follower_is_given_up_and_a_newer_stream_replaces_an_older() {
     let mut world = world(vec![]);

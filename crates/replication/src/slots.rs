@@ -130,12 +130,14 @@ impl Slots {
         }
     }
 
-    /// The log begins at `lsn`: whoever needs older log does not find it here.
-    pub fn lose_below(&mut self, lsn: Lsn) -> io::Result<()> {
+    /// The log begins at `lsn`: what is here is kept for those that are known to have less, and they are not lost. What a
+    /// slot tells is the least that its follower has, and perhaps old: this node may have been told of it by one that
+    /// knew less, after it let go of log that the follower has had since.
+    pub fn raise_to(&mut self, lsn: Lsn) -> io::Result<()> {
         let mut any = false;
         for slot in self.slots.values_mut() {
             if slot.keeps_log() && slot.position < lsn {
-                (slot.lost, any) = (true, true);
+                (slot.position, any) = (lsn, true);
             }
         }
         match any {
@@ -338,6 +340,33 @@ mod tests {
         assert!(slots.get("b").is_some_and(|slot| !slot.lost));
         assert!(slots.drop_slot("c").expect("the disk works"));
         assert_eq!(slots.keep_from(), Some(Lsn(1450)));
+    }
+
+    #[test]
+    fn who_comes_to_lead_keeps_what_it_has_for_a_follower_of_which_it_was_told_too_little() {
+        let disk = SimDisk::new(8);
+        // This node led: "b" has the log up to 900, and what lies below is gone.
+        let mut slots = open(&disk);
+        slots.begin("b", Lsn(900)).expect("there is room");
+        // The next to lead had been away, and knows of "b" what was true before.
+        let told = |name: &str, position, lost| KeptFor {
+            name: name.into(),
+            position: Lsn(position),
+            lost,
+        };
+        let old = vec![told("b", 400, false), told("c", 950, false), told("d", 300, true)];
+        slots.adopt(old, Lsn(1000)).expect("the disk works");
+        // Then this node leads again.
+        slots.raise_to(Lsn(900)).expect("the disk works");
+        let mut slots = open(&disk.crash());
+        let state = |slots: &Slots, name| slots.get(name).map(|slot| (slot.position, slot.lost));
+        assert_eq!(state(&slots, "b"), Some((Lsn(900), false)));
+        assert_eq!(state(&slots, "c"), Some((Lsn(950), false)));
+        assert_eq!(state(&slots, "d"), Some((Lsn(300), true)), "given up before");
+        assert_eq!(slots.keep_from(), Some(Lsn(900)));
+        // The bound holds from there on.
+        assert!(slots.enforce(Lsn(1900)).expect("the disk works").is_empty());
+        assert_eq!(slots.enforce(Lsn(1901)).expect("the disk works"), ["b"]);
     }
 
     #[test]

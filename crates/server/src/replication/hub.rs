@@ -126,8 +126,8 @@ impl HubThread {
             piece_bytes: PIECE_BYTES_MAX,
         };
         let mut slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
-        // Those that a primary before this one told of may ask for more than this node ever had.
-        slots.lose_below(log.oldest())?;
+        // Those that a primary before this one told of may ask for more than this node has, or knew less of them.
+        slots.raise_to(log.oldest())?;
         // Until the first step says more.
         let held = slots.keep_from().unwrap_or(Lsn(u64::MAX));
         let hold = log.hold_from(held);

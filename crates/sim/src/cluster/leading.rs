@@ -89,7 +89,7 @@ impl Leading {
         };
         let mut slots = open_slots(life.env.disk.clone())?;
         slots.drop_slot(&name_of(life.id))?;
-        slots.lose_below(life.released)?;
+        slots.raise_to(life.released)?;
         let hub = Primary::new(
             config,
             history,
