@@ -26,7 +26,7 @@ pub struct Hello {
     pub name: String,
     /// It takes nothing of a lower term.
     pub promised: u32,
-    /// Where its frames end, and up to where it knows them to be stable.
+    /// Where its frames end, all of them on its disk: a slot may begin there. Up to where it knows them to be stable.
     pub end: Lsn,
     pub stable: Lsn,
     /// Its newest terms.

@@ -497,11 +497,7 @@ impl Receiving {
                 }
                 return Err(why);
             }
-            Outcome::Disk(error) => {
-                eprintln!("mote: the log could not be written: {error}");
-                eprintln!("mote: stopping, because the state of the disk is unknown; start again");
-                std::process::abort();
-            }
+            Outcome::Disk(error) => stop_for(&error),
         };
         let end = taken.log.received();
         if let Some(kept) = &mut *shared.kept.lock() {
@@ -514,8 +510,12 @@ impl Receiving {
 
     /// What it says first, and whose word it is.
     fn hello(&self) -> io::Result<(Hello, u64)> {
-        let taken = self.shared.taken.lock();
-        let taken = taken.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let mut taken = self.shared.taken.lock();
+        let taken = taken.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        // What a stream that broke has brought, too: a slot may begin at the end that is said now.
+        if let Err(error) = taken.log.sync() {
+            stop_for(&error);
+        }
         let hello = Hello {
             version: PROTOCOL_VERSION,
             system_id: self.shared.engine.log().system_id(),
@@ -583,6 +583,12 @@ impl Receiving {
         }));
         Ok(())
     }
+}
+
+fn stop_for(error: &io::Error) -> ! {
+    eprintln!("mote: the log could not be written: {error}");
+    eprintln!("mote: stopping, because the state of the disk is unknown; start again");
+    std::process::abort();
 }
 
 /// What came of a step of the stream.

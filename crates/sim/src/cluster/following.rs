@@ -141,7 +141,7 @@ impl Following {
         let stream = self.receiver.as_ref().map(|(receiver, _)| receiver.term());
         match life.member.step(life.now_ns(), stream) {
             Some(Act::Ask(ask)) => self.ask(life, around, ask)?,
-            Some(Act::Follow(leader)) => self.connect(life, leader),
+            Some(Act::Follow(leader)) => self.connect(life, leader)?,
             Some(Act::Lead(record)) => {
                 return Ok(Role::Leading(self.lead(life, around, &record)?.into()));
             }
@@ -210,10 +210,12 @@ impl Following {
         Ok(())
     }
 
-    fn connect(&mut self, life: &Life, leader: NodeId) {
+    fn connect(&mut self, life: &Life, leader: NodeId) -> Result<(), Trouble> {
         self.receiver = None;
+        // What a stream that broke has brought, too: a slot may begin at the end that is said now.
+        self.log.sync()?;
         let Ok(stream) = life.network.connect(address(leader)) else {
-            return;
+            return Ok(());
         };
         let hello = Hello {
             version: PROTOCOL_VERSION,
@@ -227,6 +229,7 @@ impl Following {
         };
         let receiver = Receiver::new(Wire::new(stream), hello).ok();
         self.receiver = receiver.map(|receiver| (receiver, life.now_ns()));
+        Ok(())
     }
 
     /// Asks everybody, itself first.

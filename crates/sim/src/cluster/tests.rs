@@ -15,6 +15,15 @@ fn some_dozens_of_clusters() {
     assert!(total.records_rebuilt > 3, "{total:?}");
 }
 
+/// Log was let go of that a node needed: of a slot that was told too low, and of one that began at log that a power failure took.
+#[test]
+fn seeds_that_failed_once_hold() {
+    for seed in [131_789, 133_853] {
+        let report = run_cluster(seed, ClusterOptions::default());
+        report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 #[test]
 fn a_cluster_seed_repeats() {
     for seed in 0..4 {
