@@ -306,7 +306,7 @@ impl Target {
     }
 
     /// As `?sslmode=` in a URL.
-    pub fn set_sslmode(&mut self, mode: &str) -> Result<(), String> {
+    fn set_sslmode(&mut self, mode: &str) -> Result<(), String> {
         self.encryption = match mode {
             // Whoever leaves it open is not encrypted.
             "disable" | "allow" | "prefer" => Encryption::None,
@@ -319,6 +319,19 @@ impl Target {
             }
         };
         Ok(())
+    }
+
+    /// The same server, reached over TLS without a look at its certificate.
+    pub fn over_tls(&self) -> Result<Target, String> {
+        if matches!(self.host, Host::SocketDirectory(_)) {
+            return Err("Unix sockets are not encrypted".into());
+        }
+        let encryption = Encryption::Require;
+        Ok(Target {
+            certificates: Certificates(encryption.config()?),
+            encryption,
+            ..self.clone()
+        })
     }
 
     /// The others, each alone.
@@ -591,6 +604,10 @@ mod tests {
             assert!(Target::parse(wrong).is_err(), "{wrong}");
         }
         assert!(Target::parse("postgres://h/d?sslmode=require").is_ok_and(|target| target.tls().is_some()));
+        let plain = Target::parse("postgres://h/d").expect("a URL");
+        assert!(plain.over_tls().is_ok_and(|target| target.tls().is_some()));
+        let socket = Target::parse("postgres:///d?host=/tmp").expect("a URL");
+        assert!(socket.over_tls().is_err());
         assert!(Target::parse("postgres://h/d?application=x").is_err());
         assert!(Target::parse("postgres://h:port/d").is_err());
     }

@@ -72,18 +72,23 @@ impl Laboratory<'_> {
 
     pub(super) fn tls(&mut self, servers: &mut [Contender]) -> Result<Vec<Judgement>, String> {
         let what = "order entry over TLS, NOPM beside that without";
-        let mut encrypted = servers[0].subject.target.clone();
-        encrypted.set_sslmode("require")?;
-        if let Err(error) = Admin::connect(&encrypted) {
-            self.remarks.push(format!("{what}: not measured: {error}"));
-            return Ok(vec![Judgement::ratio(
-                what,
-                (None, None),
-                "without",
-                WITH_TLS,
-                true,
-            )]);
-        }
+        let encrypted = servers[0].subject.target.over_tls();
+        let encrypted = match encrypted.and_then(|target| match Admin::connect(&target) {
+            Ok(_) => Ok(target),
+            Err(error) => Err(error.to_string()),
+        }) {
+            Ok(target) => target,
+            Err(error) => {
+                self.remarks.push(format!("{what}: not measured: {error}"));
+                return Ok(vec![Judgement::ratio(
+                    what,
+                    (None, None),
+                    "without",
+                    WITH_TLS,
+                    true,
+                )]);
+            }
+        };
         self.load(&servers[..1])?;
         let plain = servers[0].subject.target.clone();
         let (mut with, mut without) = (Vec::new(), Vec::new());
