@@ -19,11 +19,14 @@ use crate::table::version::{KEY_LOCK, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
 use mote_common::sync::atomic::Ordering;
 use mote_common::{Lsn, RowId};
+use std::ptr::NonNull;
 
 /// What was admitted.
 pub(super) struct Admitted<'a> {
     /// The newest version; for a lock that an uncommitted version of somebody else tolerates, the newest below it.
     pub(super) head: &'a Version,
+    /// The same as it was allocated: its row is read through this pointer.
+    pub(super) found: NonNull<Version>,
     /// Its timestamp; `None` for an own one.
     pub(super) ts: Option<Lsn>,
     /// The lock table knows the row, and this transaction as a holder of the strength asked for.
@@ -71,10 +74,11 @@ impl Transaction {
         latched: &Latched<'a>,
     ) -> Result<Admitted<'a>, WriteError> {
         loop {
-            // SAFETY: the head cannot be unlinked while we hold the row latch.
-            let Some(head) = (unsafe { latched.head().as_ref() }) else {
+            let Some(found) = NonNull::new(latched.head().cast_mut()) else {
                 return Err(WriteError::Deleted);
             };
+            // SAFETY: the head cannot be unlinked while we hold the row latch.
+            let head: &'a Version = unsafe { found.as_ref() };
             let (ts, writer) = match standing(head, self.engine.slots, self.slot) {
                 Standing::Committed(ts) => {
                     self.note_seen(ts);
@@ -92,6 +96,7 @@ impl Transaction {
             if writer.is_none() && !word.in_table() && alone {
                 return Ok(Admitted {
                     head,
+                    found,
                     ts,
                     in_table: false,
                 });
@@ -107,10 +112,11 @@ impl Transaction {
                     return Ok(match writer {
                         None => Admitted {
                             head,
+                            found,
                             ts,
                             in_table: true,
                         },
-                        Some(_) => self.admitted_below(head),
+                        Some(_) => self.admitted_below(found),
                     });
                 }
                 Acquired::Wait(ticket) => return Err(WriteError::MustWait(ticket)),
@@ -124,20 +130,22 @@ impl Transaction {
     }
 
     /// The newest committed version below an uncommitted one whose writer tolerates our lock.
-    fn admitted_below<'a>(&self, head: &'a Version) -> Admitted<'a> {
-        let mut at = head;
+    fn admitted_below<'a>(&self, newest: NonNull<Version>) -> Admitted<'a> {
+        let mut found = newest;
         loop {
-            if let Standing::Committed(ts) = standing(at, self.engine.slots, self.slot) {
+            // SAFETY: links change under the row latch only, which we hold, and what is linked is not freed.
+            let head: &'a Version = unsafe { found.as_ref() };
+            if let Standing::Committed(ts) = standing(head, self.engine.slots, self.slot) {
                 self.note_seen(ts);
                 return Admitted {
-                    head: at,
+                    head,
+                    found,
                     ts: Some(ts),
                     in_table: true,
                 };
             }
-            // SAFETY: links change under the row latch only, which we hold. An update that changes no key has a
-            // committed version below it; an insert tolerates nobody.
-            at = unsafe { at.previous().as_ref() }.expect("an update has an older version");
+            // An update that changes no key has a committed version below it; an insert tolerates nobody.
+            found = NonNull::new(head.previous().cast_mut()).expect("an update has an older version");
         }
     }
 

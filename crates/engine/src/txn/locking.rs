@@ -15,7 +15,6 @@ use crate::table::version::{KEY_CHANGED, KEY_LOCK, MOVED, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
 use mote_common::sync::atomic::Ordering;
 use mote_common::{Lsn, RowId, TableId};
-use std::ptr::NonNull;
 
 impl Transaction {
     /// Locks a row and answers its newest version. READ COMMITTED evaluates it again if it differs from `seen`;
@@ -71,11 +70,10 @@ impl Transaction {
             self.note_row_lock(table, row, head, strength, admitted.ts.is_none());
         }
         let key_check = head.flags() & KEY_CHANGED != 0;
-        // SAFETY: the newest version of a row that we have locked, see `fetch_newest`.
-        let newest = NonNull::new(latched.head().cast_mut())
-            .map(|head| unsafe { RowVersion::new(head, row, key_check) });
+        // SAFETY: the newest version that the lock is good for of a row that we have locked, see `fetch_newest`.
+        let newest = unsafe { RowVersion::new(admitted.found, row, key_check) };
         Ok(LockedRow {
-            newest,
+            newest: Some(newest),
             changed,
             moved: false,
         })

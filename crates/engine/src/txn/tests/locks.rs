@@ -51,7 +51,9 @@ fn an_update_locks_the_row_and_a_key_update_conflicts_with_key_share() {
     let row = row_of(&f, 1);
     let (writer, reader) = (f.begin(), f.begin());
     f.set(&writer, 1, 11).expect("free");
-    lock(&f, &reader, row, RowLockStrength::KeyShare).expect("no key was changed");
+    let locked = lock(&f, &reader, row, RowLockStrength::KeyShare).expect("no key was changed");
+    let newest = locked.newest.expect("there");
+    assert_eq!(f.value(&newest), 10, "what is locked is what was committed");
     ticket_of(lock(&f, &reader, row, RowLockStrength::Share));
     drop((writer, reader));
     let (writer, reader) = (f.begin(), f.begin());
