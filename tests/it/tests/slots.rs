@@ -6,11 +6,15 @@ use mote_it::TestServer;
 use mote_it::clients::{psql_as, psql_strict};
 use mote_it::nodes::{await_replay, await_value, follow, place, value};
 use mote_it::server::{TemporaryDirectory, mote_binary};
+use mote_it::valve::Valve;
 use mote_it::wire::{self, RawClient};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SLOTS: &str = "select slot_name, slot_type, temporary, active, restart_lsn is null, wal_status from pg_replication_slots \
                      order by 1";
+
+/// Of a clone of several megabytes.
+const HALFWAY_BYTES: usize = 200_000;
 
 /// A connection that speaks the replication protocol.
 fn replicating(server: &TestServer) -> RawClient {
@@ -211,9 +215,11 @@ fn a_slot_keeps_log_up_to_the_bound_and_is_lost_then() {
 fn a_clone_keeps_the_log_that_it_needs_until_its_first_stream() {
     let server = TestServer::start_with("slots-clone", &["--log-segment-size", "4MB"]);
     value(&server, "create table t (a text); create table kept (a int)");
+    let fill = "insert into t select repeat('x', 1000) from generate_series(1, 9000)";
+    value(&server, fill);
     let temporary = "select count(*) from pg_replication_slots where temporary and wal_status is not null";
-    let url = server.url();
-    let start = |data: &TemporaryDirectory| {
+    let start = |data: &TemporaryDirectory, valve: &Valve| {
+        let url = format!("postgres://postgres@{}/postgres", valve.address);
         Command::new(mote_binary())
             .args([
                 "serve",
@@ -235,10 +241,13 @@ fn a_clone_keeps_the_log_that_it_needs_until_its_first_stream() {
         kill_process(pid, signal).expect("it runs");
     };
     let data = TemporaryDirectory::new("slots-clone-b");
-    let mut child = start(&data);
+    let valve = Valve::before(server.address, HALFWAY_BYTES);
+    let mut child = start(&data, &valve);
+    valve.await_stop();
     await_value(&server, temporary, "1");
-    // Wherever it is now, the log from here on is its.
+    // In the middle of its copy; the log from here on is its.
     signal(&child, Signal::STOP);
+    valve.open();
     write_and_checkpoint(&server);
     write_and_checkpoint(&server);
     value(&server, "insert into kept values (1)");
@@ -259,8 +268,11 @@ fn a_clone_keeps_the_log_that_it_needs_until_its_first_stream() {
     await_replay(&server, &follower);
     assert_eq!(value(&follower, "select count(*) from kept"), "1");
     // Who dies on the way lets go.
+    value(&server, fill);
     let second = TemporaryDirectory::new("slots-clone-c");
-    let mut child = start(&second);
+    let valve = Valve::before(server.address, HALFWAY_BYTES);
+    let mut child = start(&second, &valve);
+    valve.await_stop();
     await_value(&server, temporary, "1");
     child.kill().expect("it runs");
     child.wait().expect("it ended");

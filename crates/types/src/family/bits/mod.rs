@@ -226,7 +226,7 @@ fn to_length(datum: &Datum, ty: Oid, length: i64, explicit: bool) -> SqlResult<D
 }
 
 /// A longer one's length in bytes is no `int4`.
-const BITS_WITHOUT_OVERFLOW: i64 = i32::MAX as i64 - 8;
+const BITS_WITHOUT_OVERFLOW: i64 = i32::MAX as i64 - 7;
 
 /// An integer as a bit string of the declared length, one bit without one.
 fn of_integer(arguments: &[Datum]) -> SqlResult<Datum> {
