@@ -54,7 +54,7 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         alter_view(alter, command, context)?;
         return Ok(CommandTag::Word("ALTER VIEW"));
     }
-    if alter.kind == ObjectKind::Index && index_options::are_changed(alter) {
+    if index_options::are_changed(alter, context) {
         return index_options::alter(alter, context);
     }
     // ALTER TYPE of a composite type has the same grammar.

@@ -4,7 +4,9 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_grammar::ast::{AlterTable, AlterTableCommand, DefinitionOption, OptionValue, QualifiedName};
+use mote_grammar::ast::{
+    AlterTable, AlterTableCommand, DefinitionOption, ObjectKind, OptionValue, QualifiedName,
+};
 use mote_sql::catalog::index_method::IndexMethod;
 
 use super::{drop as drop_object, schema};
@@ -57,12 +59,18 @@ fn text_of(option: &DefinitionOption) -> SqlResult<String> {
 }
 
 fn check_fill_factor(value: &str) -> SqlResult<()> {
-    let number: i32 = value.trim().parse().map_err(|_| {
+    let written = value.trim();
+    // PostgreSQL rounds a number with a fraction, halves to the even neighbour.
+    let number = match written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")) {
+        Some(digits) => i32::from_str_radix(digits, 16).ok().map(f64::from),
+        None => written.parse().ok(),
+    };
+    let number = number.filter(|number| number.is_finite()).ok_or_else(|| {
         invalid(format!(
             "invalid value for integer option \"fillfactor\": {value}"
         ))
     })?;
-    if (10..=100).contains(&number) {
+    if (10.0..=100.0).contains(&number.round_ties_even()) {
         return Ok(());
     }
     let error = invalid(format!("value {value} out of bounds for option \"fillfactor\""));
@@ -82,26 +90,41 @@ fn check_flag(name: &str, value: &str) -> SqlResult<()> {
     )))
 }
 
-/// Is the statement about storage parameters alone?
-pub(super) fn are_changed(alter: &AlterTable) -> bool {
-    let mut commands = alter.commands.iter();
-    commands.all(|command| {
-        matches!(
-            command,
-            AlterTableCommand::SetOptions(_) | AlterTableCommand::ResetOptions(_)
-        )
-    })
+/// What a command on storage parameters is called; other commands have no name here.
+fn action(command: &AlterTableCommand) -> Option<&'static str> {
+    match command {
+        AlterTableCommand::SetOptions(_) => Some("SET"),
+        AlterTableCommand::ResetOptions(_) => Some("RESET"),
+        _ => None,
+    }
 }
 
-/// ALTER INDEX .. SET and RESET.
-pub(super) fn alter(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    const TAG: CommandTag = CommandTag::Word("ALTER INDEX");
+/// Is the statement ALTER INDEX .. SET or RESET, or ALTER TABLE with the same of an index?
+pub(super) fn are_changed(alter: &AlterTable, context: &StatementContext<'_>) -> bool {
+    let about_options = !alter.commands.is_empty() && alter.commands.iter().all(|one| action(one).is_some());
+    about_options
+        && match alter.kind {
+            ObjectKind::Index => true,
+            ObjectKind::Table => drop_object::find_index(&name_of(alter), context).is_some(),
+            _ => false,
+        }
+}
+
+fn name_of(alter: &AlterTable) -> QualifiedName {
     let parts = alter.name.schema.iter().chain([&alter.name.name]).cloned();
-    let name = QualifiedName {
+    QualifiedName {
         parts: parts.collect(),
         location: alter.name.location,
-    };
-    let Some((table, index)) = drop_object::find_index(&name, context) else {
+    }
+}
+
+/// ALTER INDEX .. SET and RESET, for which ALTER TABLE may be written.
+pub(super) fn alter(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let tag = CommandTag::Word(match alter.kind {
+        ObjectKind::Table => "ALTER TABLE",
+        _ => "ALTER INDEX",
+    });
+    let Some((table, index)) = drop_object::find_index(&name_of(alter), context) else {
         if let Some(entry) = schema::find_relation(&alter.name, context)? {
             let message = format!("\"{}\" is not an index", entry.stored.name);
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
@@ -109,25 +132,29 @@ pub(super) fn alter(alter: &AlterTable, context: &mut StatementContext<'_>) -> S
         if alter.if_exists {
             let message = format!("relation \"{}\" does not exist, skipping", alter.name.name);
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
-            return Ok(TAG);
+            return Ok(tag);
         }
         return Err(schema::undefined_table(&alter.name));
     };
     let lost = || SqlError::internal("the table of an index is in the catalog");
     let entry = context.session.catalog.entry(table).ok_or_else(lost)?;
-    schema::require_owner(&entry.stored, context)?;
+    schema::require_index_owner(&entry.stored, &alter.name.name, context)?;
     let entry = schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
     let mut stored = entry
         .ok_or_else(|| schema::undefined_table(&alter.name))?
         .stored
         .clone();
+    let is_partitioned = stored.partitioning.is_some();
     let own = stored.indexes.iter_mut().find(|own| Oid(own.oid) == index);
     let own = own.ok_or_else(|| schema::undefined_table(&alter.name))?;
     for command in &alter.commands {
+        if let (true, Some(action)) = (is_partitioned, action(command)) {
+            return Err(schema::not_of_partitioned_indexes(action, &alter.name.name));
+        }
         change(own, command)?;
     }
     write::put(StoredObject::Relation(stored), context)?;
-    Ok(TAG)
+    Ok(tag)
 }
 
 fn change(index: &mut StoredIndex, command: &AlterTableCommand) -> SqlResult<()> {
@@ -137,9 +164,12 @@ fn change(index: &mut StoredIndex, command: &AlterTableCommand) -> SqlResult<()>
     };
     match command {
         AlterTableCommand::SetOptions(options) => {
+            // What is said of a TOAST table may be said of any relation, and means nothing to an index.
+            let of_index = |option: &&DefinitionOption| option.namespace.as_deref() != Some("toast");
+            let options: Vec<DefinitionOption> = options.iter().filter(of_index).cloned().collect();
             // An option that is set again stands where a new one would.
-            let new = read(index.method()?, options)?;
-            for option in options {
+            let new = read(index.method()?, &options)?;
+            for option in &options {
                 index.options.retain(of(&option.name));
             }
             index.options.extend(new);

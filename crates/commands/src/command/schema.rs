@@ -670,6 +670,13 @@ pub(super) fn require_index_owner(
     Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
 }
 
+/// ALTER of a kind that an index of a partitioned table does not take.
+pub(super) fn not_of_partitioned_indexes(action: &str, index: &str) -> SqlError {
+    let message = format!("ALTER action {action} cannot be performed on relation \"{index}\"");
+    SqlError::new(state::WRONG_OBJECT_TYPE, message)
+        .detail("This operation is not supported for partitioned indexes.")
+}
+
 /// PostgreSQL's way of naming what nobody named: `table_column_suffix`, made unique by a number. Clients compute the name of a
 /// serial column's sequence themselves, so it is cut to 63 bytes as there: from the longer of the first part and the others.
 pub(super) fn choose_name(

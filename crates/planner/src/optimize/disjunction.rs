@@ -21,6 +21,8 @@ use super::rewrite::row_list_parts;
 
 /// A restriction that lets more than this part of the rows through is not worth testing.
 const USEFUL_PART: f64 = 0.9;
+/// A part of a restriction is left out if it stands among so many before it; elsewhere it only is tested twice.
+const ARMS_COMPARED: usize = 16;
 
 impl Planner<'_> {
     /// What a condition that links relations says of `wanted` items alone: none of its parts reads `others`. Items of outer
@@ -61,7 +63,9 @@ impl Planner<'_> {
                 other => vec![other],
             };
             for part in own {
-                if !found.iter().any(|known| known.same(&part)) {
+                // Arms of one kind follow one another: each compared with all would take minutes where there are many.
+                let mut latest = found.iter().rev().take(ARMS_COMPARED);
+                if !latest.any(|known| known.same(&part)) {
                     found.push(part);
                 }
             }

@@ -48,7 +48,7 @@ impl Parameters {
         let numbered = once.into_iter().zip(plan.ctes.len()..);
         known.results = numbered.collect();
         for root in roots {
-            known.note(root, plan);
+            known.note(&mut root.clone(), plan);
         }
         known
     }
@@ -68,8 +68,8 @@ impl Parameters {
         }
     }
 
-    /// From above, since what a node below is handed may be handed on.
-    fn note(&mut self, node: &Node, plan: &QueryPlan) {
+    /// From above, since what a node below is handed may be handed on. Changes nothing.
+    fn note(&mut self, node: &mut Node, plan: &QueryPlan) {
         if let Node::NestedLoop(join) = node {
             let columns = column_names(&join.left, Style::Qualified, self);
             self.bind(&join.bindings, &columns);
@@ -80,8 +80,7 @@ impl Parameters {
             columns = column_names(node, Style::Qualified, self);
         }
         let mut called = Vec::new();
-        let mut own = node.clone();
-        own.for_each_expr_mut(&mut |expr| {
+        node.for_each_expr_mut(&mut |expr| {
             expr.visit(&mut |inner| {
                 if let Expr::SubPlan(call) = inner {
                     self.bind(&call.bindings, &columns);
@@ -91,10 +90,10 @@ impl Parameters {
         });
         for subplan in called {
             if let Some(node) = plan.subplans.get(usize::from(subplan)) {
-                self.note(node, plan);
+                self.note(&mut node.clone(), plan);
             }
         }
-        node.for_each_input(&mut |input| self.note(input, plan));
+        node.for_each_input_mut(&mut |input| self.note(input, plan));
     }
 
     fn bind(&mut self, bindings: &[(ExecParameterId, Expr)], columns: &[String]) {
