@@ -13,13 +13,14 @@
 //!  5. When all is healed, one primary comes forth, commits, and the others follow.
 //!
 //! `node`: one node's lives; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
-//! what was stable, and the comparison. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
+//! what was stable, and the comparison; `script`: troubles in the order of a [`Trace`] instead of at random. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
 
 mod coordinator;
 mod following;
 mod leading;
 mod node;
 mod oracle;
+mod script;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,6 +32,8 @@ use mote_replication::record::Record;
 
 use node::Node;
 use oracle::Oracle;
+use script::Script;
+pub use script::Trace;
 
 const NODES: u64 = 3;
 const SYSTEM_ID: u64 = 0x7e57;
@@ -62,6 +65,8 @@ pub enum Planted {
 pub struct ClusterOptions {
     pub steps: u64,
     pub planted: Planted,
+    /// `None`: whatever goes wrong does so at random.
+    pub trace: Option<Trace>,
 }
 
 impl Default for ClusterOptions {
@@ -69,6 +74,7 @@ impl Default for ClusterOptions {
         ClusterOptions {
             steps: 1_500,
             planted: Planted::Nothing,
+            trace: None,
         }
     }
 }
@@ -145,7 +151,7 @@ fn host(node: NodeId) -> IpAddr {
 
 /// Runs one seed; an error says what did not hold.
 pub fn run_cluster(seed: u64, options: ClusterOptions) -> Result<ClusterReport, String> {
-    let mut world = World::new(seed, options.planted);
+    let mut world = World::new(seed, options);
     for step in 0..options.steps {
         world.step().map_err(|error| format!("step {step}: {error}"))?;
         world.trouble();
@@ -160,10 +166,11 @@ struct World {
     nodes: Vec<Node>,
     /// How much goes wrong, of a thousand steps: little, so that much is done, up to something in every fifth.
     troubles: u64,
+    script: Option<Script>,
 }
 
 impl World {
-    fn new(seed: u64, planted: Planted) -> World {
+    fn new(seed: u64, options: ClusterOptions) -> World {
         let mut prng = Prng::fork(seed, 0xc105);
         let network = SimNetwork::new(prng.next_u64());
         network.set_weather(Weather {
@@ -189,8 +196,9 @@ impl World {
             record_is_lost: false,
             oracle: Oracle::new(),
             report: ClusterReport::default(),
-            planted,
-            voters_change: prng.chance(1, 2),
+            planted: options.planted,
+            // A script counts on three nodes of whom two are voters.
+            voters_change: prng.chance(1, 2) && options.trace.is_none(),
             healing: false,
             next_commit: 1,
             piece_bytes: 4096 << prng.below(3),
@@ -202,6 +210,7 @@ impl World {
             troubles: 5 + (around.prng.below(50) << around.prng.below(3)),
             around,
             nodes,
+            script: options.trace.map(Script::new),
         }
     }
 
@@ -239,6 +248,9 @@ impl World {
     /// Perhaps something goes wrong, or right again: more so while leaders change, and then most of all for them.
     fn trouble(&mut self) {
         let around = &mut self.around;
+        if let Some(script) = &mut self.script {
+            return script.step(around, &mut self.nodes);
+        }
         let changing = around.now_ns < around.swapped_ns + PATIENCE_NS / 2;
         let chance = if changing {
             2 * self.troubles

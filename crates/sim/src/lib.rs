@@ -44,7 +44,7 @@ mod schema;
 mod session;
 mod world;
 
-pub use cluster::{ClusterOptions, ClusterReport, Planted, run_cluster};
+pub use cluster::{ClusterOptions, ClusterReport, Planted, Trace, run_cluster};
 pub use world::{Options, Report, run};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use mote_common::Lsn;
 use mote_common::env::sim::SimDisk;
 use mote_log::range::LogRanges;
 use mote_log::scan::LogScan;
-use mote_log::{FlushOutcome, FrameKind, Log, LogPosition, LogTap};
+use mote_log::{FrameKind, Log, LogPosition, LogTap};
 use mote_replication::NodeId;
 use mote_replication::gate::{Gate, LEVELS, Level, Levels};
 use mote_replication::history::History;
@@ -174,9 +174,12 @@ impl Leading {
         self.commit(around);
         if around.prng.chance(1, 2) && self.log.tail() != self.log.flushed() {
             while self.log.prepare_step() {}
-            if self.log.flush_step() == FlushOutcome::Stopped {
-                return Err(Trouble::Disk);
-            }
+            self.log.flush_step();
+        }
+        // As in the server, whatever found the disk broken: also a segment that could not be prepared while nothing waited
+        // to be flushed, which no flush would find.
+        if self.log.is_stopped() {
+            return Err(Trouble::Disk);
         }
         {
             let mut hub = self.hub.lock().expect("unpoisoned");

@@ -248,6 +248,11 @@ impl Node {
         self.still_until_ns = ns;
     }
 
+    /// Its machine does not come back before.
+    pub fn stays_off_until(&mut self, ns: u64) {
+        self.off_until_ns = ns;
+    }
+
     pub fn coordinator_is_away_until(&mut self, ns: u64) {
         self.coordinator_away_until_ns = ns;
     }
@@ -279,6 +284,10 @@ impl Node {
             Some((life, Role::Leading(leading))) => leading.serves(life.now_ns()),
             _ => false,
         }
+    }
+
+    pub fn leads(&self) -> bool {
+        matches!(&self.running, Some((_, Role::Leading(_))))
     }
 
     /// Where its durable log ends.
