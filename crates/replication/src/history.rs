@@ -28,6 +28,12 @@ impl History {
         self.marks.last().map_or(0, |mark| mark.term)
     }
 
+    /// Of the frame that ends at `end`; `None`: no mark tells.
+    pub fn term_at(&self, end: Lsn) -> Option<u32> {
+        let before = self.marks.iter().rev().find(|mark| mark.start < end);
+        before.map(|mark| mark.term)
+    }
+
     pub fn begin(&mut self, mark: TermMark) {
         debug_assert!(mark.term > self.last_term());
         self.marks.push(mark);
@@ -109,5 +115,12 @@ mod tests {
         assert_eq!(cut(&[mark(2, 100, 100), mark(3, 300, 300)], 990), Some(100));
         assert_eq!(cut(&[], 100), Some(100));
         assert_eq!(cut(&[], 164), None);
+    }
+
+    #[test]
+    fn a_term_has_the_frames_that_end_behind_its_mark() {
+        let history = History::new(vec![mark(1, 100, 100), mark(4, 500, 490)]);
+        let terms = [100, 101, 490, 500, 501, 9000].map(|end| history.term_at(Lsn(end)));
+        assert_eq!(terms, [None, Some(1), Some(1), Some(1), Some(4), Some(4)]);
     }
 }

@@ -30,8 +30,10 @@ use crate::replication::hub::Hub;
 
 /// Between two looks at what tells no news: streams that end, times that pass.
 const TICK: Duration = Duration::from_millis(20);
+/// The same while the node that was just recorded is asked again and again: commits wait for that one's first stream.
+const HURRIED_TICK: Duration = Duration::from_millis(2);
 /// Between two questions to a node that is about to lead.
-const HURRY: Duration = Duration::from_millis(20);
+const HURRY: Duration = Duration::from_millis(10);
 /// Acts in one turn; the next turn goes on.
 const ACTS_MAX: usize = 8;
 
@@ -113,6 +115,7 @@ impl ClusterThread {
             roster: Roster::default(),
             seen: None,
             heard_ns: 0,
+            hurries_until_ns: 0,
             standing: Standing::default(),
             told: String::new(),
             quit: false,
@@ -163,6 +166,8 @@ struct Driver {
     seen: Option<(u64, u64)>,
     /// When the primary was heard, as the voter knows it.
     heard_ns: u64,
+    /// Until then it looks for a node that was just recorded.
+    hurries_until_ns: u64,
     /// Where the log ended when it was looked at last.
     standing: Standing,
     /// Said last, so that the same is not said again.
@@ -173,7 +178,11 @@ struct Driver {
 impl Driver {
     fn run(&mut self) {
         while !self.quit {
-            match self.news.recv_timeout(TICK) {
+            let tick = match self.hurries_until_ns > self.now_ns() {
+                true => HURRIED_TICK,
+                false => TICK,
+            };
+            match self.news.recv_timeout(tick) {
                 Ok(news) => {
                     self.hear(news);
                     while let Ok(news) = self.news.try_recv() {
@@ -275,6 +284,7 @@ impl Driver {
         if alone && fresh && record.leader != self.id {
             self.follow(record.leader);
             self.member.hurry(now_ns + HURRY.as_nanos() as u64);
+            self.hurries_until_ns = now_ns + 10 * HURRY.as_nanos() as u64;
             return Err(NoAnswer("its leader is asked".into()));
         }
         Ok(Some(record))

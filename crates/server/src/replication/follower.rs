@@ -538,9 +538,19 @@ impl Receiving {
         // Nobody reads files while they change. What is applied lies below the cut.
         let mut replay = self.shared.replay.lock();
         taken.cutting = true;
+        taken.take_terms();
+        // All below the cut is on the disk, as `hello` said: only what stands behind it is looked for. To read the log from
+        // its beginning would keep commits waiting for this node, at each change of the primary, as long as that takes.
+        let known = taken.history.term_at(start.cut);
+        let from = match known {
+            Some(_) => start.cut.min(taken.log.flushed()),
+            None => engine.checkpoint_report().log_start,
+        };
         let scan = || {
-            let from = engine.checkpoint_report().log_start;
-            scan_log(&*disk, log.system_id(), log.segment_bytes(), from).map_err(|e| e.to_string())
+            let found = scan_log(&*disk, log.system_id(), log.segment_bytes(), from);
+            let mut found = found.map_err(|e| e.to_string())?;
+            found.term = found.term.or(known);
+            Ok::<LogScan, String>(found)
         };
         // What stands on the disk decides, not what counts as received: a write that failed may have left whole frames.
         let mut found = scan()?;
