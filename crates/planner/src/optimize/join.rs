@@ -2,11 +2,13 @@
 //!
 //! Inner joins are flattened into *units* (base relations, derived tables, outer joins) that are ordered by dynamic
 //! programming over sets, left-deep, and greedily beyond [`EXHAUSTIVE_UNITS`]. A pair is joined by looking the right
-//! side up in an index, by hashing the smaller side, or by a plain nested loop. Outer, semi and anti joins keep their
-//! place: what stands left of them is planned first.
+//! side up in an index, by hashing the smaller side, or by a plain nested loop. Semi and anti joins made from EXISTS and IN
+//! are units as well: one may come as soon as what it reads is there, so that rows without a partner are not joined with
+//! other tables first. Outer joins keep their place: what stands left of them is planned first.
 //!
-//! Read this file (FROM as a whole), then `source` (one unit), `order`, `pair`.
+//! Read this file (FROM as a whole), then `late` (EXISTS and IN), `source` (one unit), `order`, `pair`.
 
+mod late;
 mod order;
 mod pair;
 mod source;
@@ -37,11 +39,24 @@ const COMPARED_MAX: usize = 40_000;
 /// Bits of the set type.
 const UNITS_MAX: usize = 64;
 
+/// A unit before it is known how it will be read.
+struct Part {
+    tree: FromTree,
+    /// Inner, or how EXISTS and IN are joined.
+    kind: JoinKind,
+    items: Vec<u16>,
+    /// What concerns it alone.
+    conditions: Vec<Expr>,
+}
+
 /// Something that is joined as a whole.
 struct Unit {
+    kind: JoinKind,
     items: Vec<u16>,
-    /// Siblings that must be on the left: LATERAL.
+    /// Items that must be on the left: LATERAL, and what EXISTS and IN compare with.
     after: Vec<u16>,
+    /// What it reads of `after` it reads inside.
+    lateral: bool,
     side: Side,
     rows: f64,
     cost: f64,
@@ -91,12 +106,11 @@ impl Planner<'_> {
     ) -> SqlResult<Joined> {
         // Semi and anti joins stand at the top of the single tree that the rewrite made.
         let mut from = from;
-        if let [
-            FromTree::Join {
-                kind: FromJoin::Semi | FromJoin::Anti,
-                ..
-            },
-        ] = from.as_slice()
+        let mut late = Vec::new();
+        if late::units(&from) <= UNITS_MAX {
+            late::take(&mut from, &mut late);
+        } else if let [FromTree::Join { kind, .. }] = from.as_slice()
+            && late::is_late(*kind)
             && let Some(FromTree::Join {
                 kind,
                 left,
@@ -116,36 +130,35 @@ impl Planner<'_> {
         }
         let impossible =
             |condition: &Expr| matches!(condition, Expr::Constant(Datum::Bool(false) | Datum::Null, _));
-        let item_sets: Vec<Vec<u16>> = trees
-            .iter()
-            .map(|tree| mote_sql::bind::items_of(std::slice::from_ref(tree)))
-            .collect();
-        if item_sets.len() > UNITS_MAX {
+        let part = |tree: FromTree| Part {
+            items: mote_sql::bind::items_of(std::slice::from_ref(&tree)),
+            kind: JoinKind::Inner,
+            tree,
+            conditions: Vec::new(),
+        };
+        let mut parts: Vec<Part> = trees.into_iter().map(part).collect();
+        if parts.len() > UNITS_MAX {
             return Err(SqlError::new(
                 state::STATEMENT_TOO_COMPLEX,
                 "too many joined relations",
             ));
         }
         if conditions.iter().any(impossible) {
-            return Ok(self.empty(item_sets.concat()));
+            return Ok(self.empty(parts.into_iter().flat_map(|part| part.items).collect()));
         }
-        let mut local: Vec<Vec<Expr>> = trees.iter().map(|_| Vec::new()).collect();
         let mut links: Vec<Link> = Vec::new();
         let mut free = Vec::new();
+        for one in late {
+            self.late_part(one, &mut parts, &mut links, &mut conditions);
+        }
         for condition in conditions {
-            let read = self.items_read(&condition);
-            let mut units = 0u64;
-            for (position, items) in item_sets.iter().enumerate() {
-                if items.iter().any(|item| read.contains(item)) {
-                    units |= 1 << position;
-                }
-            }
+            let units = self.units_read(&condition, &parts);
             match units.count_ones() {
                 0 => free.push(condition),
-                1 => local[units.trailing_zeros() as usize].push(condition),
+                1 => parts[units.trailing_zeros() as usize].conditions.push(condition),
                 _ => {
                     self.need(&condition);
-                    self.restrict_units(&condition, units, &item_sets, &mut local);
+                    self.restrict_units(&condition, units, &mut parts);
                     links.push(Link {
                         units,
                         condition: Some(condition),
@@ -153,24 +166,21 @@ impl Planner<'_> {
                 }
             }
         }
-        // Conditions without columns of this level are tested where the first unit is read.
-        if trees.len() == 1 {
-            local[0].append(&mut free);
+        // Conditions without columns of this level are tested where the first unit is read, if no other one can be.
+        if parts[1..].iter().all(|part| part.kind != JoinKind::Inner) {
+            parts[0].conditions.append(&mut free);
         } else {
             free.iter().for_each(|condition| self.need(condition));
         }
-        for items in &item_sets {
-            for item in items {
-                self.need_lateral(*item);
-            }
+        for item in parts.iter().flat_map(|part| &part.items) {
+            self.need_lateral(*item);
         }
-        let mut joined = if trees.len() == 1 {
-            let tree = trees.pop().expect("there is one tree");
-            let conditions = local.pop().unwrap_or_default();
-            let side = self.side(tree, conditions)?;
+        let mut joined = if parts.len() == 1 {
+            let part = parts.pop().expect("there is one unit");
+            let side = self.side(part.tree, part.conditions)?;
             self.alone(side, sort, limited)?
         } else {
-            self.ordered_joins(trees, local, item_sets, links)?
+            self.ordered_joins(parts, links)?
         };
         if !free.is_empty() {
             joined = self.filtered(joined, free)?;
@@ -178,19 +188,35 @@ impl Planner<'_> {
         Ok(joined)
     }
 
+    /// The units whose items an expression reads, one bit each.
+    fn units_read(&mut self, condition: &Expr, parts: &[Part]) -> u64 {
+        let read = self.items_read(condition);
+        let of = |part: &Part| part.items.iter().any(|item| read.contains(item));
+        let mut units = 0;
+        for (position, part) in parts.iter().enumerate() {
+            units |= u64::from(of(part)) << position;
+        }
+        units
+    }
+
     /// What an OR over several units says of each alone goes down to it.
-    fn restrict_units(&mut self, condition: &Expr, read: u64, units: &[Vec<u16>], local: &mut [Vec<Expr>]) {
+    fn restrict_units(&mut self, condition: &Expr, read: u64, parts: &mut [Part]) {
         if !matches!(condition, Expr::Or(_)) {
             return;
         }
-        for (position, items) in units.iter().enumerate().filter(|(at, _)| read & (1 << at) != 0) {
-            let others: Vec<u16> = units
+        let all: Vec<u16> = parts.iter().flat_map(|part| &part.items).copied().collect();
+        for (_, part) in parts
+            .iter_mut()
+            .enumerate()
+            .filter(|(at, _)| read & (1 << at) != 0)
+        {
+            let others: Vec<u16> = all
                 .iter()
-                .flatten()
-                .filter(|item| !items.contains(item))
                 .copied()
+                .filter(|item| !part.items.contains(item))
                 .collect();
-            local[position].extend(self.restriction(condition, items, &others));
+            part.conditions
+                .extend(self.restriction(condition, &part.items, &others));
         }
     }
 
@@ -352,54 +378,6 @@ impl Planner<'_> {
         } else {
             self.filtered(joined, after)
         }
-    }
-
-    /// Semi and anti joins made from EXISTS and IN.
-    fn late_join(
-        &mut self,
-        kind: FromJoin,
-        left: FromTree,
-        right: FromTree,
-        condition: Vec<Expr>,
-        filter: Vec<Expr>,
-    ) -> SqlResult<Joined> {
-        let left_items = mote_sql::bind::items_of(std::slice::from_ref(&left));
-        let right_items = mote_sql::bind::items_of(std::slice::from_ref(&right));
-        let (mut own, mut linking) = (Vec::new(), Vec::new());
-        let mut filter = filter;
-        for condition in condition {
-            let read = self.items_read(&condition);
-            if read.iter().any(|item| left_items.contains(item)) {
-                self.need(&condition);
-                own.extend(self.restriction(&condition, &right_items, &left_items));
-                if kind == FromJoin::Semi {
-                    filter.extend(self.restriction(&condition, &left_items, &right_items));
-                }
-                linking.push(condition);
-            } else {
-                own.push(condition);
-            }
-        }
-        let left = self.joins(vec![left], filter, &[], false)?;
-        // The inner side's rows are not part of the result: no marks there.
-        let marks = std::mem::replace(&mut self.marks, false);
-        let side = match right {
-            FromTree::Item(item) => {
-                self.need_lateral(item);
-                self.item_side(item, own)
-            }
-            tree => self
-                .joins(vec![tree], own, &[], false)
-                .map(|joined| Side::Ready(Box::new(joined))),
-        };
-        let kind = if kind == FromJoin::Anti {
-            JoinKind::Anti
-        } else {
-            JoinKind::Semi
-        };
-        let joined = side.and_then(|side| self.join_pair(kind, left, side, linking, false));
-        self.marks = marks;
-        joined
     }
 }
 

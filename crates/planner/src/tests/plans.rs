@@ -535,6 +535,51 @@ fn an_or_over_two_tables_restricts_each() {
 }
 
 #[test]
+fn exists_and_in_are_joined_where_they_cost_least() {
+    // Few items: their stock is found before the order lines are joined.
+    check(
+        "SELECT 1 FROM bmsql_stock, bmsql_order_line WHERE s_i_id = ol_i_id AND s_i_id IN (SELECT i_id FROM bmsql_item WHERE i_id < 10)",
+        r#"
+        Hash Join
+          Hash Cond: (bmsql_order_line.ol_i_id = bmsql_stock.s_i_id)
+          ->  Seq Scan on bmsql_order_line
+          ->  Hash Semi Join
+                Hash Cond: (bmsql_stock.s_i_id = bmsql_item.i_id)
+                ->  Seq Scan on bmsql_stock
+                ->  Index Scan using bmsql_item_pkey on bmsql_item
+                      Index Cond: (i_id < 10)
+        "#,
+    );
+    // The rows of one key are joined first: fewer are left to look up.
+    check(
+        "SELECT 1 FROM t, u WHERE t.a = 5 AND u.a = 7 AND NOT EXISTS (SELECT FROM bmsql_item WHERE i_id = t.g + u.x)",
+        r#"
+        Nested Loop Anti Join
+          ->  Nested Loop
+                ->  Index Scan using t_pkey on t
+                      Index Cond: (a = 5)
+                ->  Index Scan using u_pkey on u
+                      Index Cond: (a = 7)
+          ->  Index Scan using bmsql_item_pkey on bmsql_item
+                Index Cond: (i_id = (t.g + u.x))
+        "#,
+    );
+    // One that reads nothing but one table is tested on its rows, whichever it is.
+    check(
+        "SELECT 1 FROM t, u WHERE t.g = u.x AND NOT EXISTS (SELECT FROM pgbench_branches WHERE bid = t.a)",
+        r#"
+        Hash Join
+          Hash Cond: ((u.x)::bigint = t.g)
+          ->  Seq Scan on u
+          ->  Hash Anti Join
+                Hash Cond: (t.a = pgbench_branches.bid)
+                ->  Seq Scan on t
+                ->  Seq Scan on pgbench_branches
+        "#,
+    );
+}
+
+#[test]
 fn many_tables_are_ordered_by_cost_or_greedily() {
     let tables = |count: usize| -> String {
         let names: Vec<String> = (1..=count).map(|number| format!("t t{number}")).collect();

@@ -1,7 +1,7 @@
 //! The order of units: dynamic programming over sets up to a bound, greedily beyond it.
 //!
-//! Left-deep: a set grows by one unit at a time. A LATERAL unit comes behind what it reads; a product without a condition
-//! comes last.
+//! Left-deep: a set grows by one unit at a time. A LATERAL unit, EXISTS and IN come behind what they read; a product
+//! without a condition comes last.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,14 +9,20 @@ use std::collections::hash_map::Entry;
 use mote_common::SqlResult;
 
 use super::pair::Pairing;
-use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Side, Unit};
+use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Part, Side, Unit};
 use crate::optimize::{Joined, Planner};
 use crate::plan::node::JoinKind;
-use mote_sql::bind::query::FromTree;
 use mote_sql::expr::Expr;
 
 /// Steps that finding out about a pairing takes, compared with using what is known of it.
 const PAIRING_STEPS: usize = 10;
+
+impl Unit {
+    /// LATERAL, EXISTS and IN come behind what they read.
+    fn may_be_first(&self) -> bool {
+        self.kind == JoinKind::Inner && self.after.is_empty()
+    }
+}
 
 /// Units and links whose orders are compared.
 struct Orders<'u> {
@@ -29,16 +35,22 @@ struct Orders<'u> {
 
 impl Planner<'_> {
     /// Several units in their best order.
-    pub(super) fn ordered_joins(
-        &mut self,
-        trees: Vec<FromTree>,
-        local: Vec<Vec<Expr>>,
-        item_sets: Vec<Vec<u16>>,
-        mut links: Vec<Link>,
-    ) -> SqlResult<Joined> {
-        let all: Vec<u16> = item_sets.concat();
-        let mut units = Vec::with_capacity(trees.len());
-        for ((tree, conditions), items) in trees.into_iter().zip(local).zip(item_sets) {
+    pub(super) fn ordered_joins(&mut self, parts: Vec<Part>, mut links: Vec<Link>) -> SqlResult<Joined> {
+        let is_left = |part: &&Part| part.kind == JoinKind::Inner;
+        let all: Vec<u16> = parts
+            .iter()
+            .filter(is_left)
+            .flat_map(|part| &part.items)
+            .copied()
+            .collect();
+        let mut units = Vec::with_capacity(parts.len());
+        for (position, part) in parts.into_iter().enumerate() {
+            let Part {
+                tree,
+                kind,
+                items,
+                conditions,
+            } = part;
             let mut after = Vec::new();
             for item in &items {
                 let inside = self.items_read_inside(*item);
@@ -48,7 +60,22 @@ impl Planner<'_> {
                         .filter(|read| all.contains(read) && !items.contains(read)),
                 );
             }
-            let side = self.side(tree, conditions)?;
+            let lateral = !after.is_empty();
+            let side = match kind {
+                JoinKind::Inner => self.side(tree, conditions)?,
+                _ => {
+                    let own = |link: &&Link| link.units & (1 << position) != 0;
+                    for condition in links
+                        .iter()
+                        .filter(own)
+                        .filter_map(|link| link.condition.as_ref())
+                    {
+                        let read = self.items_read(condition);
+                        after.extend(read.into_iter().filter(|read| all.contains(read)));
+                    }
+                    self.late_side(tree, conditions)?
+                }
+            };
             let (rows, cost) = match &side {
                 Side::Base {
                     item,
@@ -72,8 +99,10 @@ impl Planner<'_> {
                 Side::Used => (0.0, 0.0),
             };
             units.push(Unit {
+                kind,
                 items,
                 after,
+                lateral,
                 side,
                 rows,
                 cost,
@@ -102,8 +131,13 @@ impl Planner<'_> {
                 }
             }
             let side = std::mem::replace(&mut units[position].side, Side::Used);
-            let lateral = !units[position].after.is_empty();
-            joined = self.join_pair(JoinKind::Inner, joined, side, conditions, lateral)?;
+            joined = match units[position].kind {
+                JoinKind::Inner => {
+                    let lateral = units[position].lateral;
+                    self.join_pair(JoinKind::Inner, joined, side, conditions, lateral)?
+                }
+                kind => self.join_late(kind, joined, side, conditions)?,
+            };
         }
         Ok(joined)
     }
@@ -133,8 +167,7 @@ impl Planner<'_> {
         let linking: Vec<usize> = (0..links.len())
             .filter(|link| is_linking(&links[*link]))
             .collect();
-        let lateral = !unit.after.is_empty();
-        let is_product = linking.is_empty() && !lateral;
+        let is_product = linking.is_empty() && !unit.lateral;
         let pairing = match order.known.entry((next, linking)) {
             Entry::Occupied(known) => {
                 order.spent += 1;
@@ -145,10 +178,10 @@ impl Planner<'_> {
                 let conditions: Vec<&Expr> = by.filter_map(|link| links[*link].condition.as_ref()).collect();
                 order.spent += PAIRING_STEPS + conditions.len();
                 let side = (&unit.side, unit.rows);
-                place.insert(self.pairing(JoinKind::Inner, &unit.items, side, &conditions, lateral))
+                place.insert(self.pairing(unit.kind, &unit.items, side, &conditions, unit.lateral))
             }
         };
-        let (_, rows, added) = pairing.cheapest(JoinKind::Inner, rows, unit.rows, unit.cost);
+        let (_, rows, added) = pairing.cheapest(unit.kind, rows, unit.rows, unit.cost);
         // A product without a condition comes last, whatever it costs.
         let penalty = if is_product { 4.0 } else { 1.0 };
         Some((rows, cost + added * penalty))
@@ -161,7 +194,7 @@ impl Planner<'_> {
         // For each set: (rows, cost, the unit added last).
         let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
         for (position, unit) in units.iter().enumerate() {
-            if unit.after.is_empty() {
+            if unit.may_be_first() {
                 best[1 << position] = Some((unit.rows, unit.cost, position));
             }
         }
@@ -210,7 +243,7 @@ impl Planner<'_> {
 
     fn greedy_order(&self, orders: &mut Orders<'_>) -> Vec<usize> {
         let Orders { units, links, .. } = *orders;
-        let startable = (0..units.len()).filter(|position| units[*position].after.is_empty());
+        let startable = (0..units.len()).filter(|position| units[*position].may_be_first());
         let first = startable
             .min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows))
             .unwrap_or(0);
