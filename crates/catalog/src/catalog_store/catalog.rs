@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use mote_common::{Oid, RowId, SqlResult, TableId};
 use mote_engine::Engine;
-use mote_sql::catalog::Relation;
+use mote_sql::catalog::{Relation, array_names};
 use mote_sql::routine::Routine;
-use mote_types::catalog::user::{UserType, number_of};
+use mote_types::catalog::user::{UserType, is_composite, number_of};
 
 use super::cluster_settings::{CLUSTER_SETTINGS, StoredClusterSettings};
 use super::default_acl::{DefaultAclKey, StoredDefaultAcl};
@@ -179,6 +179,24 @@ impl Catalog {
 
     pub fn user_type_named(&self, schema: Oid, name: &str) -> Option<&Arc<TypeEntry>> {
         self.types.get(&self.type_names.get(schema, name)?)
+    }
+
+    /// A type of a user, of an extension, or the row type of a relation: what no other type of the schema is called.
+    pub fn type_named(&self, schema: Oid, name: &str) -> Option<Oid> {
+        let made = self
+            .user_type_named(schema, name)
+            .map(|found| Oid(found.stored.oid));
+        let row = || {
+            let relation = self.relation(self.name(schema, name)?)?;
+            Some(relation.described.row_value_type().oid).filter(|ty| is_composite(*ty))
+        };
+        let extended = || self.extension_type_named(schema, name).map(|found| found.oid);
+        made.or_else(row).or_else(extended)
+    }
+
+    /// The name of the array over a type of this name.
+    pub fn array_name(&self, schema: Oid, name: &str) -> String {
+        array_names::array_name(name, |name| self.type_named(schema, name))
     }
 
     /// What ANALYZE found out about a table.

@@ -16,6 +16,7 @@ use mote_grammar::ast::{
 };
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
+use mote_sql::catalog::array_names::element_of_array_named;
 use mote_sql::expr::Expr;
 use mote_types::catalog::extension::extension_type;
 use mote_types::catalog::user::is_user_type;
@@ -63,7 +64,16 @@ pub(super) fn claim_name(schema: Oid, name: &str, context: &mut StatementContext
         let message = format!("type \"{name}\" already exists");
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
-    Ok(())
+    displace_array(schema, name, context)
+}
+
+/// The array type that is called so takes another name, unless a text that is kept calls it by this one.
+fn displace_array(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    match element_of_array_named(name, |name| catalog.type_named(schema, name)) {
+        Some(element) => refuse_named_users(element, name, "a new type in the place", &[], context),
+        None => Ok(()),
+    }
 }
 
 /// A type of the current user that is nothing yet: an enum, a domain or a composite type by what its command adds. `number`
@@ -99,16 +109,14 @@ pub(super) fn new_type(
     })
 }
 
-/// Whether a type of the name is there, a relation whose rows have it, or an array type that is called so.
+/// Whether a type of the name is there, or a relation whose rows have it.
 fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
     let catalog = context.session.catalog.current();
     let has_rows = |relation: &Arc<RelationEntry>| relation.stored.kind != StoredKind::Sequence;
     let relation = catalog.name(schema, name).and_then(|oid| catalog.relation(oid));
-    let array_of = name.strip_prefix('_');
     relation.is_some_and(has_rows)
         || catalog.extension_type_named(schema, name).is_some()
         || catalog.user_type_named(schema, name).is_some()
-        || array_of.is_some_and(|element| catalog.user_type_named(schema, element).is_some())
 }
 
 /// A user's type by its name.
@@ -185,9 +193,10 @@ pub(super) fn to_grant_on(
 ) -> SqlResult<StoredUserType> {
     let type_of = |last: &str| mote_sql::bind::named_type(name.qualifier(), last, &context.session.catalog);
     // Arrays over types of users bear no name that is looked up.
-    let element = name.last().strip_prefix('_').and_then(type_of);
-    let found = type_of(name.last()).or(element).ok_or_else(|| missing(name))?;
-    if element.is_some() || ColumnType::new(found).element().is_some() {
+    let own = type_of(name.last());
+    let element = || mote_sql::bind::array_element(name.qualifier(), name.last(), &context.session.catalog);
+    let found = own.or_else(element).ok_or_else(|| missing(name))?;
+    if own.is_none() || ColumnType::new(found).element().is_some() {
         return Err(
             SqlError::new(INVALID_GRANT_OPERATION, "cannot set privileges of array types")
                 .hint("Set the privileges of the element type instead."),
@@ -268,7 +277,10 @@ pub(super) fn set_schema(
         return Ok(alter_tag(alter.kind));
     }
     schema::reserve_name(target, &ty.name, context)?;
-    if is_taken(target, &ty.name, context) {
+    let catalog = context.session.catalog.current();
+    // Only CREATE and RENAME make an array step aside.
+    let array = element_of_array_named(&ty.name, |name| catalog.type_named(target, name));
+    if array.is_some() || is_taken(target, &ty.name, context) {
         let message = format!(
             "type \"{}\" already exists in schema \"{}\"",
             ty.name, alter.schema

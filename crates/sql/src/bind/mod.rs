@@ -73,7 +73,7 @@ pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
-pub use type_name::{named_type, parse_type_name, resolve_declared_type, resolve_type_name};
+pub use type_name::{array_element, named_type, parse_type_name, resolve_declared_type, resolve_type_name};
 pub use updatable_view::updatable_columns;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};

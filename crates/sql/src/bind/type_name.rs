@@ -9,6 +9,7 @@ use mote_types::{ColumnType, format_type, oid, type_by_name};
 use super::Binder;
 use crate::access::Dependency;
 use crate::catalog::CatalogView;
+use crate::catalog::array_names::element_of_array_named;
 use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, TypeName};
 
@@ -143,12 +144,23 @@ fn user_type(schema: Option<&str>, name: &str, catalog: &dyn CatalogView) -> Opt
     if let Some(found) = named_type(schema, name, catalog) {
         return Some(found);
     }
-    if let Some(element) = name.strip_prefix('_')
-        && let Some(found) = named_type(schema, element, catalog)
-    {
-        return ColumnType::new(found).array_of().map(|array| array.oid);
+    if let Some(element) = array_element(schema, name, catalog) {
+        return ColumnType::new(element).array_of().map(|array| array.oid);
     }
     type_of_stored_name(name).filter(|_| schema.is_none())
+}
+
+/// The type of a user over which the array type of this name is: of one schema, or the first along the search path.
+pub fn array_element(schema: Option<&str>, name: &str, catalog: &dyn CatalogView) -> Option<Oid> {
+    if !name.starts_with('_') {
+        return None;
+    }
+    let in_schema =
+        |schema: &str| element_of_array_named(name, |name| named_type(Some(schema), name, catalog));
+    match schema {
+        Some(schema) => in_schema(schema),
+        None => catalog.search_path().iter().find_map(|schema| in_schema(schema)),
+    }
 }
 
 /// A type that a user made, or the row type of a relation. A schema has one of both at most.

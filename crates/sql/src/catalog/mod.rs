@@ -14,6 +14,7 @@ use mote_types::catalog::user::{UserType, composite_oid, is_composite, is_user_t
 use mote_types::datum::RowType;
 use mote_types::{ColumnType, oid};
 
+pub mod array_names;
 pub mod index_method;
 pub mod inheritance;
 pub mod trigger;

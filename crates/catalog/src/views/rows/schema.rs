@@ -246,14 +246,16 @@ fn names_of(ty: ColumnType, facts: &Facts<'_>) -> (String, String) {
         let schema = schema.and_then(|schema| facts.schema_name(schema));
         return (schema.unwrap_or_default().into(), info.name.into());
     }
-    let (prefix, base) = match ty.element() {
-        Some(element) => ("_", element.oid),
-        None => ("", ty.oid),
+    let base = ty.element().unwrap_or(ty).oid;
+    let Some(entry) = facts.catalog.user_type(base) else {
+        return Default::default();
     };
-    let found = facts.catalog.user_type(base).map(|entry| &entry.described);
-    found.map_or_else(Default::default, |found| {
-        (found.schema.clone(), format!("{prefix}{}", found.name))
-    })
+    let name = &entry.stored.name;
+    let name = match base == ty.oid {
+        true => name.clone(),
+        false => facts.catalog.array_name(Oid(entry.stored.schema), name),
+    };
+    (entry.described.schema.clone(), name)
 }
 
 /// As if nobody had asked for a length: where one is missing, `character` and `bit` have other names.

@@ -58,6 +58,7 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let kind = RowKind {
                 oid: Oid(stored.oid),
                 name: &stored.name,
+                array_name: facts.catalog.array_name(Oid(stored.schema), &stored.name),
                 schema: Oid(stored.schema),
                 owner: Oid(stored.owner),
                 acl: type_acl(facts, stored),
@@ -67,9 +68,10 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
         let ty = ColumnType::new(Oid(stored.oid));
         let array = ty.array_of().map_or(Oid::INVALID, |array| array.oid);
-        let own = |oid: Oid, prefix: &str, element, array, acl| Place {
+        let array_name = facts.catalog.array_name(Oid(stored.schema), &stored.name);
+        let own = |oid: Oid, name: String, element, array, acl| Place {
             oid,
-            name: format!("{prefix}{}", stored.name),
+            name,
             schema: Oid(stored.schema),
             owner: Oid(stored.owner),
             element,
@@ -77,14 +79,20 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             acl,
         };
         for place in [
-            own(ty.oid, "", Oid::INVALID, array, type_acl(facts, stored)),
-            own(array, "_", ty.oid, Oid::INVALID, NULL),
+            own(
+                ty.oid,
+                stored.name.clone(),
+                Oid::INVALID,
+                array,
+                type_acl(facts, stored),
+            ),
+            own(array, array_name, ty.oid, Oid::INVALID, NULL),
         ] {
             rows.extend(type_shape(place.oid).map(|shape| type_row(shape, place)));
         }
     }
     for known in facts.relations() {
-        rows.extend(relation_types(known.relation));
+        rows.extend(relation_types(known.relation, facts));
     }
     Ok(rows)
 }
@@ -93,6 +101,7 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 struct RowKind<'f> {
     oid: Oid,
     name: &'f str,
+    array_name: String,
     schema: Oid,
     owner: Oid,
     acl: Datum,
@@ -104,16 +113,20 @@ fn type_acl(facts: &Facts<'_>, stored: &StoredUserType) -> Datum {
     acl(facts, &items)
 }
 
-fn relation_types(relation: &Relation) -> impl Iterator<Item = Vec<Datum>> {
+fn relation_types(relation: &Relation, facts: &Facts<'_>) -> Vec<Vec<Datum>> {
     let ty = relation.row_value_type().oid;
+    if !is_composite(ty) {
+        return Vec::new();
+    }
     let kind = RowKind {
         oid: ty,
         name: &relation.name,
+        array_name: facts.catalog.array_name(relation.schema_oid, &relation.name),
         schema: relation.schema_oid,
         owner: relation.owner,
         acl: NULL,
     };
-    is_composite(ty).then(|| row_types(kind)).into_iter().flatten()
+    row_types(kind).collect()
 }
 
 /// The rows of a row type and of the arrays over it.
@@ -121,9 +134,9 @@ fn row_types(kind: RowKind<'_>) -> impl Iterator<Item = Vec<Datum>> {
     let array = ColumnType::new(kind.oid)
         .array_of()
         .map_or(Oid::INVALID, |array| array.oid);
-    let place = |oid: Oid, prefix: &str, element, array, acl| Place {
+    let place = |oid: Oid, name: String, element, array, acl| Place {
         oid,
-        name: format!("{prefix}{}", kind.name),
+        name,
         schema: kind.schema,
         owner: kind.owner,
         element,
@@ -131,8 +144,14 @@ fn row_types(kind: RowKind<'_>) -> impl Iterator<Item = Vec<Datum>> {
         acl,
     };
     let places = [
-        place(kind.oid, "", Oid::INVALID, array, kind.acl.clone()),
-        place(array, "_", kind.oid, Oid::INVALID, NULL),
+        place(
+            kind.oid,
+            kind.name.to_string(),
+            Oid::INVALID,
+            array,
+            kind.acl.clone(),
+        ),
+        place(array, kind.array_name, kind.oid, Oid::INVALID, NULL),
     ];
     places
         .into_iter()
