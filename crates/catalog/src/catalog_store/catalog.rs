@@ -19,6 +19,7 @@ use super::describe::{UNKNOWN_ROWS, bind_index_texts, describe_index, empty_desc
 use super::index_texts::Evaluation;
 use super::maps::{Map, Names, Pairs, seconds};
 use super::object::Object;
+use super::publication::StoredPublication;
 use super::routine::describe_routine;
 use super::statistics::{StatisticsEntry, analyzed_table, statistics_oid};
 use super::stored::{
@@ -65,6 +66,8 @@ pub struct Catalog {
     pub roles: Map<Oid, Arc<Entry<StoredRole>>>,
     /// Few, so that names are looked for among all.
     pub extensions: Map<Oid, Arc<Entry<StoredExtension>>>,
+    /// Few, as extensions.
+    pub publications: Map<Oid, Arc<Entry<StoredPublication>>>,
     pub default_acls: Map<Oid, Arc<Entry<StoredDefaultAcl>>>,
     /// None: nothing is set for all roles.
     cluster_settings: Option<Arc<Entry<StoredClusterSettings>>>,
@@ -103,6 +106,7 @@ impl Catalog {
             schemas: Map::default(),
             roles: Map::default(),
             extensions: Map::default(),
+            publications: Map::default(),
             default_acls: Map::default(),
             cluster_settings: None,
             relations: Map::default(),
@@ -291,6 +295,7 @@ impl Catalog {
             .or_else(|| self.roles.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.extensions.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.publications.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.default_acls.get(&oid).map(|entry| of(entry)))
             .or_else(|| {
                 self.statistics
@@ -321,6 +326,8 @@ impl Catalog {
                 .chain(constraints)
                 .collect::<Vec<_>>()
         });
+        let members = self.publications.values().flat_map(|entry| &entry.object.tables);
+        let members = members.map(|member| member.oid);
         let others = self
             .databases
             .keys()
@@ -328,8 +335,10 @@ impl Catalog {
             .chain(self.roles.keys())
             .chain(self.routines.keys())
             .chain(self.extensions.keys())
+            .chain(self.publications.keys())
             .chain(self.default_acls.keys())
-            .map(|oid| oid.0);
+            .map(|oid| oid.0)
+            .chain(members);
         // A type's own number is in the lower bits of its OID.
         let types = self.types.values().flat_map(|ty| {
             let labels = ty.stored.labels.iter().map(|label| label.oid);
@@ -358,6 +367,9 @@ impl Catalog {
             }
             StoredObject::Extension(object) => {
                 self.extensions.insert(oid, Arc::new(Entry { object, row }));
+            }
+            StoredObject::Publication(object) => {
+                self.publications.insert(oid, Arc::new(Entry { object, row }));
             }
             StoredObject::DefaultAcl(object) => {
                 self.default_acl_keys.insert(object.key, oid);
@@ -435,6 +447,7 @@ impl Catalog {
         self.forget(oid);
         self.databases.remove(&oid);
         self.extensions.remove(&oid);
+        self.publications.remove(&oid);
         self.default_acls.remove(&oid);
         self.cluster_settings.take_if(|_| oid == CLUSTER_SETTINGS);
         self.schemas.remove(&oid);
@@ -467,6 +480,8 @@ impl Catalog {
             self.dependencies.remove(&old.object);
             self.database_names.remove(Oid::INVALID, &old.object.name, oid);
         } else if let Some(old) = self.extensions.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+        } else if let Some(old) = self.publications.get(&oid).cloned() {
             self.dependencies.remove(&old.object);
         } else if let Some(old) = self.default_acls.get(&oid).cloned() {
             self.dependencies.remove(&old.object);

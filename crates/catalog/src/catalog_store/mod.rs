@@ -27,6 +27,7 @@ mod routine;
 pub mod partitions;
 pub mod predefined_roles;
 pub mod prepared;
+pub mod publication;
 mod session;
 pub mod rows;
 mod revision;

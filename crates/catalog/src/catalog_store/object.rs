@@ -7,6 +7,7 @@ use mote_common::error::{SqlState, state};
 use mote_types::ColumnType;
 use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
+use super::publication::StoredPublication;
 use super::revision::Revision;
 use super::stored::{
     StoredAcl, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject, StoredRelation,
@@ -58,6 +59,7 @@ impl StoredObject {
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
+            StoredObject::Publication(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
             StoredObject::Statistics(object) => object,
@@ -73,6 +75,7 @@ impl StoredObject {
             StoredObject::Routine(object) => object,
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
+            StoredObject::Publication(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
             StoredObject::Statistics(object) => object,
@@ -163,6 +166,15 @@ impl Object for StoredExtension {
         uses_roles(self, each);
         each(Oid(self.schema));
         self.members.iter().for_each(|&member| each(Oid(member)));
+    }
+}
+
+impl Object for StoredPublication {
+    facts!(Publication, "publication", UNDEFINED_OBJECT, owner);
+
+    fn uses(&self, each: &mut dyn FnMut(Oid)) {
+        uses_roles(self, each);
+        self.tables.iter().for_each(|table| each(Oid(table.relation)));
     }
 }
 

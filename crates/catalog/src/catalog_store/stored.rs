@@ -17,6 +17,7 @@ use super::cluster_settings::StoredClusterSettings;
 use super::default_acl::StoredDefaultAcl;
 use super::index_texts::BoundIndex;
 use super::membership::StoredMembership;
+use super::publication::StoredPublication;
 use super::revision::Revision;
 use super::statistics::StoredStatistics;
 
@@ -29,6 +30,7 @@ pub enum StoredObject {
     Routine(StoredRoutine),
     Type(StoredUserType),
     Extension(StoredExtension),
+    Publication(StoredPublication),
     DefaultAcl(StoredDefaultAcl),
     ClusterSettings(StoredClusterSettings),
     Statistics(StoredStatistics),
@@ -307,8 +309,22 @@ pub struct StoredRelation {
     /// PARTITION OF: among the partitions of its only parent.
     #[serde(default)]
     pub partition: Option<StoredPartition>,
+    #[serde(default)]
+    pub replica_identity: StoredReplicaIdentity,
     #[serde(skip)]
     pub revision: Revision,
+}
+
+/// What an UPDATE or DELETE tells subscribers of the old row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredReplicaIdentity {
+    /// The columns of the primary key, where there is one.
+    #[default]
+    Default,
+    Full,
+    Nothing,
+    /// The columns of this index; nothing once it is gone.
+    Index(u32),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -71,6 +71,10 @@ pub fn text_array(values: impl IntoIterator<Item = impl AsRef<str>>) -> Datum {
     )
 }
 
+pub fn name_array<'n>(values: impl IntoIterator<Item = &'n str>) -> Datum {
+    Datum::array(oid::NAME, values.into_iter().map(Datum::text).collect())
+}
+
 /// A text array, or NULL instead of an empty one.
 pub fn text_array_or_null(values: &[String]) -> Datum {
     if values.is_empty() {

@@ -1,6 +1,6 @@
 //! Row functions by theme.
 //!
-//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`, `domains`,
+//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions`, `publications` (objects of users), `routines` (functions of users), `types`, `domains`,
 //! `functions` (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
 //! `activity` (statistics and locks), `statistics` (of columns), `access` (who may connect, and how), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
 //!
@@ -21,6 +21,7 @@ pub mod inheritance;
 pub mod listings;
 pub mod objects;
 pub mod partitions;
+pub mod publications;
 pub mod relations;
 pub mod routines;
 pub mod schema;

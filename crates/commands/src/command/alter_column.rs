@@ -18,8 +18,8 @@ use mote_types::catalog::user::composite_oid;
 use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
 
 use super::{
-    analyze, composite_type, constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence,
-    trigger, view, view_follow,
+    analyze, composite_type, constraint, create_table, drop, internal, publication, rebuild, row_checks,
+    schema, sequence, trigger, view, view_follow,
 };
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
@@ -216,6 +216,8 @@ pub(super) fn drop_column(
             .iter()
             .map(|view| (drop::described(view, context), subject.clone())),
     );
+    let listing = publication::listing(position, table, context);
+    descriptions.extend(listing.iter().map(|member| (member.clone(), subject.clone())));
     let triggers = trigger::reading(table, position, context)?;
     let of = drop::described(table, context);
     let described = |name: &String| (format!("trigger {name} on {of}"), subject.clone());
@@ -236,6 +238,9 @@ pub(super) fn drop_column(
         return Err(drop::refused(&subject, &descriptions));
     }
     drop::cascade_notice(&descriptions, context);
+    if !listing.is_empty() {
+        publication::forget_lists(position, table.oid, context)?;
+    }
     // From what depends to what it depends on: views first, then indexes with the keys that rest on them.
     for view in &views {
         drop::remove_view(Oid(view.oid), context)?;

@@ -14,8 +14,8 @@ use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, analyze, attach_partition, cluster, composite_type, constraint,
-    create_table, drop, in_use, index_options, materialized_view, partition_index, rename, row_checks,
-    schema, view,
+    create_table, drop, in_use, index_options, materialized_view, partition_index, rename, replica_identity,
+    row_checks, schema, view,
 };
 use crate::utility::{Command, Issued, SessionContext};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -115,6 +115,12 @@ fn check_kind(alter: &AlterTable, relation: &StoredRelation) -> SqlResult<()> {
                 &relation.name,
                 StoredKind::MaterializedView.word(),
             ));
+        }
+        _ if matches!(alter.commands[..], [AlterTableCommand::ReplicaIdentity(_)]) => {
+            let name = &relation.name;
+            let message = format!("ALTER action REPLICA IDENTITY cannot be performed on relation \"{name}\"");
+            let error = SqlError::new(state::WRONG_OBJECT_TYPE, message);
+            return Err(error.detail(relation.kind.not_supported()));
         }
         _ => return Err(schema::wrong_kind(&relation.name, "table")),
     }
@@ -350,6 +356,7 @@ pub(super) fn run_command(
         }
         AlterTableCommand::ClusterOn(index) => cluster::alter(table, Some(index)),
         AlterTableCommand::SetWithoutCluster => cluster::alter(table, None),
+        AlterTableCommand::ReplicaIdentity(identity) => replica_identity::alter(table, identity, context),
         AlterTableCommand::Unsupported(name) => Err(SqlError::unsupported(name)),
         _ => Err(SqlError::unsupported("this form of ALTER TABLE")),
     }
@@ -456,6 +463,10 @@ fn drop_not_null(column: &str, table: &mut StoredRelation) -> SqlResult<()> {
             state::INVALID_TABLE_DEFINITION,
             format!("column \"{column}\" is in a primary key"),
         ));
+    }
+    if replica_identity::has(table, position as u16) {
+        let message = format!("column \"{column}\" is in index used as replica identity");
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     }
     table.columns[position].not_null = false;
     Ok(())

@@ -6,7 +6,9 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{domain, drop, extension, large_object, privileges, role, routine, schema, user_type};
+use super::{
+    domain, drop, extension, large_object, privileges, publication, role, routine, schema, user_type,
+};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
@@ -63,6 +65,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         ObjectKind::Role => on_role(name.last(), text, context)?,
         ObjectKind::Database => on_database(name.last(), text, context)?,
         ObjectKind::Extension => extension::comment(name.last(), text, context)?,
+        ObjectKind::Publication => publication::comment(name.last(), text, context)?,
         _ => return Err(SqlError::unsupported("COMMENT ON this kind of object")),
     }
     Ok(CommandTag::Word("COMMENT"))

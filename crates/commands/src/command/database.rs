@@ -180,7 +180,8 @@ fn schemas_of_template(
     let holds_lists = catalog.default_acls_using(Oid(template.oid)).next().is_some();
     let mut extensions = catalog.extensions.values();
     let holds_extensions = extensions.any(|extension| extension.object.database == template.oid);
-    if holds_lists || holds_extensions || schemas.iter().any(is_used) {
+    let holds_publications = !catalog.publications_of(Oid(template.oid)).is_empty();
+    if holds_lists || holds_extensions || holds_publications || schemas.iter().any(is_used) {
         return Err(
             SqlError::unsupported(format_args!("copying what is in template database \"{name}\""))
                 .hint("Use TEMPLATE template0 for an empty database."),
@@ -436,6 +437,9 @@ pub(super) fn drop(
     let extensions = catalog.extensions.values();
     for extension in extensions.filter(|extension| extension.object.database == database.oid) {
         write::remove(Oid(extension.object.oid), context)?;
+    }
+    for publication in catalog.publications_of(Oid(database.oid)) {
+        write::remove(Oid(publication.oid), context)?;
     }
     // What belongs to the database and to no schema of it.
     default_privileges::forget_database(Oid(database.oid), context)?;

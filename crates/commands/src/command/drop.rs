@@ -17,8 +17,8 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{
-    composite_type, default_privileges, extension, in_use, inherit, partition, partition_index, routine,
-    schema, sequence, trigger, user_type, view,
+    composite_type, default_privileges, extension, in_use, inherit, partition, partition_index, publication,
+    routine, schema, sequence, trigger, user_type, view,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -64,6 +64,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Type => "DROP TYPE",
         ObjectKind::Domain => "DROP DOMAIN",
         ObjectKind::Extension => "DROP EXTENSION",
+        ObjectKind::Publication => "DROP PUBLICATION",
         _ => "DROP",
     }
 }
@@ -86,6 +87,10 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
                 extension::drop(name, drop, context)?;
             }
         }
+        return Ok(CommandTag::Word(tag));
+    }
+    if drop.kind == ObjectKind::Publication {
+        publication::drop(drop, context)?;
         return Ok(CommandTag::Word(tag));
     }
     let word = word_of_kind(drop.kind)?;
@@ -638,6 +643,7 @@ pub(super) fn remove_relation(
         let table = TableId(relation.table);
         context.engine_call(|transaction| transaction.drop_table(table))?;
     }
+    publication::forget_relation(relation.oid, context)?;
     write::remove(Oid(relation.oid), context)
 }
 

@@ -46,10 +46,12 @@ mod owned;
 mod partition;
 mod partition_index;
 mod prepared_statement;
+mod publication;
 mod query_names;
 mod rebuild;
 mod reindex;
 mod rename;
+mod replica_identity;
 mod rewrite;
 mod role;
 mod routine;
@@ -109,6 +111,8 @@ pub fn of(statement: &Statement) -> &dyn Command {
         Statement::AlterSystem(statement) => &**statement,
         Statement::CreateExtension(statement) => &**statement,
         Statement::AlterExtension(statement) => &**statement,
+        Statement::CreatePublication(statement) => &**statement,
+        Statement::AlterPublication(statement) => &**statement,
         Statement::CreateEnum(statement) => &**statement,
         Statement::AlterEnum(statement) => &**statement,
         Statement::CreateCompositeType(statement) => &**statement,

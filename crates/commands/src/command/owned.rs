@@ -116,6 +116,7 @@ fn database_of(object: &StoredObject, catalog: &Catalog) -> Option<Oid> {
         StoredObject::Database(_) | StoredObject::Role(_) | StoredObject::ClusterSettings(_) => None,
         StoredObject::Schema(schema) => Some(Oid(schema.database)),
         StoredObject::Extension(extension) => Some(Oid(extension.database)),
+        StoredObject::Publication(publication) => Some(Oid(publication.database)),
         StoredObject::DefaultAcl(defaults) => Some(Oid(defaults.key.database)),
         StoredObject::Relation(relation) => Some(of_schema(relation.schema)),
         StoredObject::Routine(routine) => Some(of_schema(routine.schema)),
@@ -148,6 +149,7 @@ fn owner_of(object: &mut StoredObject) -> Option<(&mut u32, Option<&mut Vec<Stor
         StoredObject::Routine(routine) => Some((&mut routine.owner, Some(&mut routine.acl))),
         StoredObject::Type(ty) => Some((&mut ty.owner, Some(&mut ty.acl))),
         StoredObject::Extension(extension) => Some((&mut extension.owner, None)),
+        StoredObject::Publication(publication) => Some((&mut publication.owner, None)),
         StoredObject::Role(_)
         | StoredObject::DefaultAcl(_)
         | StoredObject::ClusterSettings(_)
@@ -303,6 +305,14 @@ fn drop_all(
     let extensions: Vec<String> = own()
         .filter_map(|oid| catalog.extensions.get(oid).map(|entry| entry.object.name.clone()))
         .collect();
+    let publications: Vec<String> = own()
+        .filter_map(|oid| {
+            catalog
+                .publications
+                .get(oid)
+                .map(|entry| entry.object.name.clone())
+        })
+        .collect();
     let schemas: Vec<String> = own()
         .filter_map(|oid| catalog.schemas.get(oid).map(|entry| entry.object.name.clone()))
         .collect();
@@ -320,6 +330,7 @@ fn drop_all(
     let current = context.session.catalog.current();
     types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
     user_type::drop_all(&types, &subject, behavior, context)?;
+    drop_named(ObjectKind::Publication, publications, behavior, context)?;
     drop_named(ObjectKind::Extension, extensions, behavior, context)?;
     // By now they are empty of what the roles own; what others have in them counts as a dependent.
     drop_named(ObjectKind::Schema, schemas, behavior, context)

@@ -16,7 +16,8 @@ use super::acl;
 use super::alter_children::passes_down;
 use super::{
     composite_type, create_table, domain, drop, extension, index_keys, inherit, internal, large_object,
-    privileges, rewrite, role, routine, schema, sequence, trigger, user_type, view_columns, view_follow,
+    privileges, publication, rewrite, role, routine, schema, sequence, trigger, user_type, view_columns,
+    view_follow,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -96,6 +97,7 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
         ObjectKind::Column | ObjectKind::TableConstraint => rename_part(name, container, rename, context)?,
         ObjectKind::Schema => rename_schema(name.last(), &rename.new_name, context)?,
         ObjectKind::Role => rename_role(name.last(), &rename.new_name, context)?,
+        ObjectKind::Publication => publication::rename(name.last(), &rename.new_name, context)?,
         ObjectKind::Database => rename_database(name.last(), &rename.new_name, context)?,
         _ => return Err(SqlError::unsupported("RENAME of this kind of object")),
     }
@@ -113,6 +115,7 @@ fn tag_of(kind: ObjectKind) -> SqlResult<CommandTag> {
         ObjectKind::Schema => "ALTER SCHEMA",
         ObjectKind::Role => "ALTER ROLE",
         ObjectKind::Database => "ALTER DATABASE",
+        ObjectKind::Publication => "ALTER PUBLICATION",
         _ => return Err(SqlError::unsupported("ALTER of this kind of object")),
     }))
 }
@@ -592,6 +595,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     };
     let new = schema::role_oid(&alter.owner, context)?;
     match alter.kind {
+        ObjectKind::Publication => publication::change_owner(name.last(), new, context)?,
         ObjectKind::Schema => {
             let mut stored = schema::schema_to_change(name.last(), context)?;
             privileges::require_member(&context.session.catalog, new)?;

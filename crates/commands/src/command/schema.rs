@@ -20,7 +20,8 @@ use super::{default_privileges, privileges, schema_elements};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{
-    StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
+    StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredReplicaIdentity,
+    StoredSchema,
 };
 use mote_catalog::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
 use mote_catalog::system_schemas::is_system_schema;
@@ -236,6 +237,7 @@ pub(super) fn new_relation(
         options: Vec::new(),
         temporary: context.session.catalog.is_temporary_schema(schema),
         on_commit: StoredOnCommit::default(),
+        replica_identity: StoredReplicaIdentity::default(),
         parents: Vec::new(),
         partitioning: None,
         partition: None,

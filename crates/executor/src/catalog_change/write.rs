@@ -303,6 +303,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         StoredObject::Type(_)
         | StoredObject::Database(_)
         | StoredObject::Extension(_)
+        | StoredObject::Publication(_)
         | StoredObject::DefaultAcl(_)
         | StoredObject::ClusterSettings(_)
         | StoredObject::Statistics(_)

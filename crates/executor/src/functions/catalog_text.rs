@@ -16,8 +16,8 @@ use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
 use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::{
-    Facts, Shown, domains, find_comment, find_shared_comment, names, partitions, shown_routine,
-    text as views_text, updatable,
+    Facts, Shown, domains, find_comment, find_shared_comment, is_publishable, names, partitions,
+    shown_routine, text as views_text, updatable,
 };
 
 /// pg_type_is_visible: whether the type's bare name finds it; NULL where there is none.
@@ -190,7 +190,14 @@ pub fn body(name: &str) -> Option<Body> {
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
-        "pg_relation_is_publishable" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        "pg_relation_is_publishable" => Body::Runtime(|runtime, _, a| {
+            let facts = facts(runtime);
+            let oid = Oid(oid_value(&a[0]));
+            let known = facts.relation(oid).map(is_publishable);
+            // What is built in is there, and is not published.
+            let builtin = (oid != Oid::INVALID && oid < Oid::FIRST_USER).then_some(false);
+            Ok(known.or(builtin).map_or(Datum::Null, Datum::Bool))
+        }),
         _ => return None,
     })
 }

@@ -65,6 +65,8 @@ pub enum Statement {
     CreateExtension(Box<CreateExtension>),
     /// ALTER EXTENSION .. UPDATE.
     AlterExtension(Box<AlterExtension>),
+    CreatePublication(Box<CreatePublication>),
+    AlterPublication(Box<AlterPublication>),
     CreateEnum(Box<CreateEnum>),
     AlterEnum(Box<AlterEnum>),
     CreateCompositeType(Box<CreateCompositeType>),

@@ -218,6 +218,46 @@ pub struct AlterExtension {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct CreatePublication {
+    pub name: Name,
+    pub all_tables: bool,
+    pub objects: Vec<PublicationObject>,
+    pub options: Vec<DefinitionOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterPublication {
+    pub name: Name,
+    pub change: PublicationChange,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum PublicationChange {
+    Options(Vec<DefinitionOption>),
+    Add(Vec<PublicationObject>),
+    Drop(Vec<PublicationObject>),
+    Set(Vec<PublicationObject>),
+}
+
+/// What a publication is told to publish.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PublicationObject {
+    Table(PublicationTable),
+    /// All tables of a schema; None: of the current one.
+    Schema(Option<Name>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublicationTable {
+    pub relation: RelationName,
+    pub only: bool,
+    /// None: all columns.
+    pub columns: Option<Vec<Name>>,
+    /// It has a WHERE.
+    pub filtered: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateEnum {
     pub name: QualifiedName,
     pub labels: Vec<Box<str>>,
@@ -312,6 +352,7 @@ pub enum ObjectKind {
     DomainConstraint,
     Role,
     Extension,
+    Publication,
     Language,
     LargeObject,
     Collation,

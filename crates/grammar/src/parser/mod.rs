@@ -19,6 +19,7 @@ mod dml;
 mod expr;
 pub mod normalized;
 mod object;
+mod publication;
 mod select;
 mod utility;
 

@@ -522,7 +522,7 @@ pub(super) fn object_kind(kind: raw::ObjectType::Type) -> ObjectKind {
         OBJECT_OPCLASS => ObjectKind::Other("OPERATOR CLASS"),
         OBJECT_OPFAMILY => ObjectKind::Other("OPERATOR FAMILY"),
         OBJECT_PARAMETER_ACL => ObjectKind::Other("PARAMETER"),
-        OBJECT_PUBLICATION => ObjectKind::Other("PUBLICATION"),
+        OBJECT_PUBLICATION => ObjectKind::Publication,
         OBJECT_SUBSCRIPTION => ObjectKind::Other("SUBSCRIPTION"),
         OBJECT_STATISTIC_EXT => ObjectKind::Other("STATISTICS"),
         OBJECT_TRANSFORM => ObjectKind::Other("TRANSFORM"),

@@ -155,6 +155,15 @@ impl Converter<'_> {
                 name: node.extname().unwrap_or_default().into(),
                 options: self.options(uncast(node.options()))?,
             })),
+            Node::CreatePublicationStmt(node) => Statement::CreatePublication(Box::new(CreatePublication {
+                name: node.pubname().unwrap_or_default().into(),
+                all_tables: node.for_all_tables,
+                objects: self.publication_objects(node.pubobjects())?,
+                options: self.options(uncast(node.options()))?,
+            })),
+            Node::AlterPublicationStmt(node) => {
+                Statement::AlterPublication(Box::new(self.alter_publication(node)?))
+            }
             Node::CreateEnumStmt(node) => Statement::CreateEnum(Box::new(CreateEnum {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 labels: self.names(uncast(node.vals()))?,
@@ -565,8 +574,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::CreateTransformStmt(_) => "CREATE TRANSFORM",
         Node::AlterTSDictionaryStmt(_) => "ALTER TEXT SEARCH DICTIONARY",
         Node::AlterTSConfigurationStmt(_) => "ALTER TEXT SEARCH CONFIGURATION",
-        Node::CreatePublicationStmt(_) => "CREATE PUBLICATION",
-        Node::AlterPublicationStmt(_) => "ALTER PUBLICATION",
         Node::CreateSubscriptionStmt(_) => "CREATE SUBSCRIPTION",
         Node::AlterSubscriptionStmt(_) => "ALTER SUBSCRIPTION",
         Node::DropSubscriptionStmt(_) => "DROP SUBSCRIPTION",

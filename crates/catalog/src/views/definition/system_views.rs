@@ -4,7 +4,7 @@
 
 use super::{Definition, empty, filled};
 use crate::views::rows::{
-    access, activity, cluster, extensions, listings, nodes, objects, settings, statistics,
+    access, activity, cluster, extensions, listings, nodes, objects, publications, settings, statistics,
 };
 
 #[rustfmt::skip]
@@ -47,8 +47,8 @@ pub(super) const RELATIONS: &[Definition] = &[
          generic_plans:int8 custom_plans:int8", objects::prepared_statements),
     filled(12090, "pg_prepared_xacts",
         "transaction:xid gid:text prepared:timestamptz owner:name database:name", activity::prepared_transactions),
-    empty(12068, "pg_publication_tables",
-        "pubname:name schemaname:name tablename:name attnames:_name rowfilter:text"),
+    filled(12068, "pg_publication_tables",
+        "pubname:name schemaname:name tablename:name attnames:_name rowfilter:text", publications::tables),
     empty(12332, "pg_replication_origin_status",
         "local_id:oid external_id:text remote_lsn:pg_lsn local_lsn:pg_lsn"),
     filled(12257, "pg_replication_slots",

@@ -5,7 +5,7 @@
 use super::{Definition, empty, filled};
 use crate::views::rows::{
     attributes, cluster, constraints, descriptions, extensions, functions, inheritance, partitions,
-    relations, statistics, triggers, types,
+    publications, relations, statistics, triggers, types,
 };
 
 #[rustfmt::skip]
@@ -120,12 +120,12 @@ pub(super) const RELATIONS: &[Definition] = &[
          pronargdefaults:int2! prorettype:oid! proargtypes:oidvector! proallargtypes:_oid proargmodes:_char \
          proargnames:_text proargdefaults:pg_node_tree protrftypes:_oid prosrc:text! probin:text \
          prosqlbody:pg_node_tree proconfig:_text proacl:_aclitem", functions::procs),
-    empty(6104, "pg_publication",
+    filled(6104, "pg_publication",
         "oid:oid! pubname:name! pubowner:oid! puballtables:bool! pubinsert:bool! pubupdate:bool! \
-         pubdelete:bool! pubtruncate:bool! pubviaroot:bool!"),
+         pubdelete:bool! pubtruncate:bool! pubviaroot:bool!", publications::publications),
     empty(6237, "pg_publication_namespace", "oid:oid! pnpubid:oid! pnnspid:oid!"),
-    empty(6106, "pg_publication_rel",
-        "oid:oid! prpubid:oid! prrelid:oid! prqual:pg_node_tree prattrs:int2vector"),
+    filled(6106, "pg_publication_rel",
+        "oid:oid! prpubid:oid! prrelid:oid! prqual:pg_node_tree prattrs:int2vector", publications::members),
     filled(3541, "pg_range",
         "rngtypid:oid! rngsubtype:oid! rngmultitypid:oid! rngcollation:oid! rngsubopc:oid! \
          rngcanonical:regproc! rngsubdiff:regproc!", types::ranges),

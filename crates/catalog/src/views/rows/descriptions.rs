@@ -18,6 +18,7 @@ const ACCESS_METHOD: Oid = Oid(2601);
 const TRIGGER: Oid = Oid(2620);
 const CONSTRAINT: Oid = Oid(2606);
 const EXTENSION: Oid = Oid(3079);
+const PUBLICATION: Oid = Oid(6104);
 
 /// Comments on built-in objects that clients show.
 const BUILTIN: &[(Oid, Oid, &str)] = &[
@@ -61,6 +62,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             comments.push(Comment {
                 class: EXTENSION,
                 object: Oid(extension.oid),
+                column: 0,
+                text,
+            });
+        }
+    }
+    for publication in facts.catalog.publications_of(facts.database()) {
+        if let Some(text) = &publication.comment {
+            comments.push(Comment {
+                class: PUBLICATION,
+                object: Oid(publication.oid),
                 column: 0,
                 text,
             });

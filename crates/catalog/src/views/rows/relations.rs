@@ -9,7 +9,7 @@ use mote_types::Datum;
 use mote_types::catalog::user::{composite_oid, number_of};
 
 use crate::catalog_store::TypeEntry;
-use crate::catalog_store::stored::StoredKind;
+use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredReplicaIdentity};
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
@@ -46,6 +46,7 @@ struct Class<'f> {
     options: Datum,
     /// FOR VALUES of a partition; an index that is attached has none.
     partition: Option<Datum>,
+    replica_identity: char,
 }
 
 impl Class<'_> {
@@ -78,11 +79,7 @@ impl Class<'_> {
             false,
             false,
             self.populated,
-            if (is_table || self.kind == 'p') && self.oid >= Oid::FIRST_USER {
-                'd'
-            } else {
-                'n'
-            },
+            self.replica_identity,
             self.partition.is_some(),
             Oid::INVALID,
             xid(if is_table { 3 } else { 0 }),
@@ -142,6 +139,7 @@ fn composite_class(entry: &TypeEntry) -> Option<Vec<Datum>> {
         acl: NULL,
         options: NULL,
         partition: None,
+        replica_identity: 'n',
     };
     Some(class.row())
 }
@@ -168,6 +166,7 @@ fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
         acl: builtin_acl(facts, relation),
         options: NULL,
         partition: None,
+        replica_identity: 'n',
     };
     class.row()
 }
@@ -336,8 +335,20 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         acl: acl(facts, &relation.acl),
         options: text_array_or_null(&relation.options),
         partition: super::partitions::bound_text(facts, relation).map(Datum::from),
+        replica_identity: replica_identity(stored),
     };
     class.row()
+}
+
+/// pg_class.relreplident.
+fn replica_identity(stored: &StoredRelation) -> char {
+    match stored.replica_identity {
+        _ if !stored.kind.has_rows() => 'n',
+        StoredReplicaIdentity::Default => 'd',
+        StoredReplicaIdentity::Full => 'f',
+        StoredReplicaIdentity::Nothing => 'n',
+        StoredReplicaIdentity::Index(_) => 'i',
+    }
 }
 
 fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
@@ -365,21 +376,26 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         acl: NULL,
         options: text_array_or_null(&index.options),
         partition: index.parent.map(|_| NULL),
+        replica_identity: 'n',
     };
     class.row()
 }
 
 pub fn index(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    Ok(facts.indexes().map(|known| index_row(known)).collect())
+    Ok(facts.indexes().map(|known| index_row(facts, known)).collect())
 }
 
-fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
+fn index_row(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
     let expressions: Vec<String> = index
         .keys
         .iter()
         .filter_map(|key| expression(table, key))
         .collect();
     let predicate = index.predicate.as_ref();
+    let identity = facts
+        .relation(table.oid)
+        .map(|known| known.stored.replica_identity);
+    let is_identity = identity == Some(StoredReplicaIdentity::Index(index.oid.0));
     row![
         index.oid,
         table.oid,
@@ -395,7 +411,7 @@ fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
         false,
         true,
         true,
-        false,
+        is_identity,
         int2_vector(attribute_numbers(index)),
         oid_vector(index.keys.iter().map(collation_of_key)),
         oid_vector(index.keys.iter().map(|key| class_of(key, index.method))),
