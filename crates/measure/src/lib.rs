@@ -1,7 +1,7 @@
 //! How a run is timed, counted and watched, whatever it runs.
 //!
 //! Read in this order:
-//!  1. `timeline`: connect, warm-up, measured window, end.
+//!  1. `timeline`: connect, warm-up, measured window, end; `halt`: whether work shall end before it is done.
 //!  2. `collector`: latencies, outcomes and traffic of one driver thread.
 //!  3. `buckets`: a histogram in the form in which it is kept and written.
 //!  4. `cpu`, `system`: what the server's processes and the machine use, from /proc; `pinning`: where they run; `durability`: whether commits can
@@ -19,6 +19,7 @@
 //! Leaves out: how figures are shown (`report`).
 #![forbid(unsafe_code)]
 
+pub mod halt;
 pub mod timeline;
 pub mod collector;
 pub mod buckets;

@@ -13,6 +13,7 @@ use super::buckets::Buckets;
 use super::collector::{BEAT_NS, Collector, Interval};
 use super::cpu::{self, ProcessTree};
 use super::faults::{self, Faults, Recoveries};
+use super::halt;
 use super::outcome::{RunOutcome, SeriesKind, SeriesPoint};
 use super::system::SystemWatch;
 use super::timeline::Timeline;
@@ -319,6 +320,10 @@ fn gather(
     let (mut done, mut abandoned, mut offered) = (0, 0, 0);
     let (mut away_threads, mut away_cpu_s, mut reports) = (0, 0.0, Vec::new());
     while done < threads {
+        if let Err(why) = halt::here().check() {
+            // The threads see it and end; the last of them closes the channel.
+            timeline.fail(why);
+        }
         let next = readings
             .observe(timeline, server)
             .min(system.observe(timeline.now_ns()));

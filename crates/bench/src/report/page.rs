@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const CHARTS_SCRIPT: &str = include_str!("../../assets/echarts.min.js");
@@ -250,6 +251,7 @@ impl Page {
 }
 
 /// A chart as ECharts' option.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Chart {
     pub title: String,
     /// How to read it.

@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use mote_driver::{Admin, DriverError, DriverResult, Target};
+use mote_measure::halt;
 
 /// How long a lost server is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -294,6 +295,7 @@ impl<'a> Worker<'a> {
     fn step(&mut self, step: &str, mut work: impl FnMut(&mut Admin) -> DriverResult<()>) -> DriverResult<()> {
         let mut lost_at = None;
         loop {
+            halt::here().check().map_err(DriverError::protocol)?;
             let error = match self.attempt(step, lost_at.is_some(), &mut work) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,

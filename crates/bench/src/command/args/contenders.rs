@@ -226,10 +226,10 @@ fn parse_scale(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_seconds(text: &str) -> Result<f64, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
     match (0.001..=1e6).contains(&seconds) {
         true => Ok(seconds),
-        false => Err("a time limit is from 0.001 to 1000000 seconds".into()),
+        false => Err("seconds are from 0.001 to 1000000".into()),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::contenders::parse_seconds;
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
 use crate::command::seeds::plan::{Budget, experiment_name};
 use crate::server::SpawnedServer;
@@ -92,10 +93,13 @@ pub struct VersusArgs {
 /// The published experiments X1 to X13 on this machine, each beside the published figures, on one page.
 ///
 /// Sizes follow from processors, memory and --budget, and every section says by how much it was scaled. Systems take turns at
-/// every step. Writes DIR/index.html and DIR/seeds.json. An experiment that cannot run here keeps its place and says why, as
-/// does a system that cannot take part.
+/// every step. Writes DIR/index.html and DIR/seeds.json, anew after each experiment. An experiment that cannot run here keeps its
+/// place and says why, as does a system that cannot take part. Each experiment has a share of --budget; one that overruns it is
+/// cut and says what was not measured. SIGINT and SIGTERM stop the servers that were started and leave the page with what was
+/// measured; --resume goes on.
 ///
-/// Exit code 1 if a proof failed: the twelve consistency conditions on every system, and rows acknowledged against stored.
+/// Exit code 1 if an experiment or a proof failed, which is named: the twelve consistency conditions on every system, and rows
+/// acknowledged against stored. Exit code 2 if it was interrupted.
 #[derive(Args, Debug)]
 pub struct SeedsArgs {
     /// Experiments, as in X3,X10; default: all
@@ -103,9 +107,15 @@ pub struct SeedsArgs {
     pub only: Vec<String>,
     #[command(flatten)]
     pub lineup: SystemsArgs,
-    /// How long it all may take, roughly
+    /// How long it all may take, roughly; with --resume what is left
     #[arg(long, default_value = "40m", value_name = "DURATION")]
     pub budget: Budget,
+    /// Seconds of a step with its warm-up, a fifth; default: from the budget
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub step: Option<f64>,
+    /// Take from DIR what an earlier run of the same systems, seed and size has finished, and measure the rest
+    #[arg(long)]
+    pub resume: bool,
     /// Warehouses; default: from processors and memory
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=100_000))]
     pub warehouses: Option<i32>,

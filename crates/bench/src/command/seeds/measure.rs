@@ -1,5 +1,7 @@
 //! What the experiments read: two ladders of connections, windows, ingest, cold starts (pairs of servers: `pairs`). Systems take turns at every step.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,10 +11,11 @@ use super::super::pair::FailOver;
 use super::super::quiet::Quiet;
 use super::super::restart::{ColdStart, measure_cold_starts};
 use super::super::shards;
-use super::super::systems::{Present, Systems};
+use super::super::systems::{Present, Systems, remove};
 use super::super::tpcc::summarize;
 use super::pairs;
 use super::plan::{Plan, SHARDS};
+use super::stage::{Ended, Stage};
 use crate::report::section::Proof;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
@@ -21,6 +24,7 @@ use crate::workload::ingest;
 use crate::workload::tpcc::mix::{MixMode, WRITING};
 use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 use mote_driver::Admin;
+use mote_measure::halt::{self, Halted};
 use mote_measure::statistics::balanced_orders;
 use mote_measure::{RunOutcome, readback};
 
@@ -45,6 +49,18 @@ pub enum Ladder {
     WithStandby,
 }
 
+impl Ladder {
+    pub fn stage(self) -> Stage {
+        match self {
+            Ladder::Connections => Stage::Connections,
+            Ladder::SideBySide => Stage::SideBySide,
+            Ladder::Ingest => Stage::Ingest,
+            Ladder::Window => Stage::Windows,
+            Ladder::Alone | Ladder::WithStandby => Stage::Standbys,
+        }
+    }
+}
+
 /// One system at one number of connections.
 pub struct Step {
     pub ladder: Ladder,
@@ -66,12 +82,50 @@ pub struct Measurements {
     /// System, and why no standby stood beside it (X9), or took over from it (X5).
     pub no_standby: Vec<(String, String)>,
     pub not_failed_over: Vec<(String, String)>,
-    pub proofs: Vec<Proof>,
+    pub proofs: Vec<StagedProof>,
     /// System, number of connections, and why it did not run.
     pub failures: Vec<(String, usize, String)>,
+    /// Of the measurement that goes on: what its time did not suffice for, and what failed.
+    pub cut: Vec<String>,
+    pub failed: Vec<String>,
+    /// The measurements that have ended.
+    pub ended: Vec<Ended>,
+}
+
+/// A proof with the measurement that it belongs to.
+#[derive(Serialize)]
+pub struct StagedProof {
+    pub stage: Stage,
+    #[serde(flatten)]
+    pub proof: Proof,
 }
 
 impl Measurements {
+    pub fn prove(&mut self, stage: Stage, says: String, pass: bool) {
+        let proof = Proof { says, pass };
+        self.proofs.push(StagedProof { stage, proof });
+    }
+
+    /// Whether there is time for the next step, which is kept among what was cut if there is none. An error is an interruption.
+    pub fn goes_on(&mut self, step: &str) -> Result<bool, String> {
+        match halt::here().asked() {
+            None => Ok(true),
+            Some(Halted::Late) => {
+                self.cut.push(step.to_string());
+                Ok(false)
+            }
+            Some(told) => Err(told.says().to_string()),
+        }
+    }
+
+    /// Keeps a step that ended with an error: what the time cut off has not failed.
+    pub fn did_not_end(&mut self, step: &str, why: &str) -> Result<(), String> {
+        if self.goes_on(step)? {
+            self.failed.push(format!("{step}: {why}"));
+        }
+        Ok(())
+    }
+
     pub fn step(&self, ladder: Ladder, system: &str, connections: usize) -> Option<&Step> {
         self.of(ladder, system)
             .find(|step| step.connections == connections)
@@ -94,51 +148,68 @@ impl Measurements {
 
     pub fn steps_json(&self) -> Vec<Value> {
         let each = self.steps.iter().map(|step| {
-            json!({"ladder": step.ladder, "system": step.system, "connections": step.connections, "summary": step.summary,
+            json!({"stage": step.ladder.stage(), "ladder": step.ladder, "system": step.system, "connections": step.connections, "summary": step.summary,
                 "series": step.outcome.series, "system_series": step.outcome.system})
         });
         each.collect()
     }
 }
 
-pub fn all(
+/// Makes one measurement. An error is what kept it from going on, or an interruption.
+pub fn one(
+    stage: Stage,
     args: &SeedsArgs,
     plan: &Plan,
     systems: &mut Systems,
     embedded: &dyn EmbeddedServer,
+    measured: &mut Measurements,
     quiet: &mut Quiet,
-) -> Result<Measurements, String> {
-    let mut measured = Measurements::default();
-    for (ladder, connections) in [
-        (Ladder::Connections, &plan.ladder),
-        (Ladder::SideBySide, &plan.side_by_side),
-    ] {
-        if !connections.is_empty() {
-            order_entry(plan, systems, ladder, connections, &mut measured, quiet)?;
+) -> Result<(), String> {
+    match stage {
+        Stage::Connections => order_entry(plan, systems, Ladder::Connections, &plan.ladder, measured, quiet),
+        Stage::SideBySide => order_entry(
+            plan,
+            systems,
+            Ladder::SideBySide,
+            &plan.side_by_side,
+            measured,
+            quiet,
+        ),
+        Stage::Windows => windows(plan, systems, measured, quiet),
+        Stage::Standbys => pairs::cost(args, plan, systems, embedded, measured, quiet),
+        Stage::Ingest => {
+            for system in &systems.present {
+                if measured.goes_on(&format!("{} ingest", system.name))? {
+                    ingest_step(plan, system, measured, quiet)?;
+                }
+            }
+            Ok(())
         }
+        Stage::Shards => scale_out(args, plan, embedded, measured, quiet),
+        Stage::ColdStarts => cold_starts(args, plan, embedded, measured, quiet),
+        Stage::FailOvers => pairs::fail_overs(args, plan, systems, embedded, measured, quiet),
     }
-    if plan.window_connections > 0 {
-        windows(plan, systems, &mut measured, quiet)?;
-    }
-    if plan.standby_connections > 0 {
-        pairs::cost(args, plan, systems, embedded, &mut measured, quiet)?;
-    }
-    if plan.ingest_connections > 0 {
-        for system in &systems.present {
-            ingest_step(plan, system, &mut measured, quiet);
+}
+
+fn cold_starts(
+    args: &SeedsArgs,
+    plan: &Plan,
+    embedded: &dyn EmbeddedServer,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    for &warehouses in &plan.cold_start_warehouses {
+        let what = format!("mote with {warehouses} warehouse(s)");
+        if !measured.goes_on(&what)? {
+            continue;
         }
-    }
-    if plan.shard_connections > 0 {
-        scale_out(args, plan, embedded, &mut measured, quiet)?;
-    }
-    if !plan.cold_start_warehouses.is_empty() {
         let cold = ColdStartArgs {
             server: OwnServerArgs {
                 data: Some(args.out.clone()),
                 serve_program: None,
                 serve_option: Vec::new(),
             },
-            warehouses: plan.cold_start_warehouses.clone(),
+            warehouses: vec![warehouses],
             runs: 1,
             seed: plan.seed,
             output: OutputArgs {
@@ -147,13 +218,12 @@ pub fn all(
                 quiet: true,
             },
         };
-        measured.cold_starts = measure_cold_starts(&cold, embedded, quiet)?.0;
+        match measure_cold_starts(&cold, embedded, quiet) {
+            Ok((starts, _)) => measured.cold_starts.extend(starts),
+            Err(error) => measured.did_not_end(&what, &error)?,
+        }
     }
-    // Last, since it ends servers.
-    if plan.fail_over_connections > 0 {
-        pairs::fail_overs(args, plan, systems, embedded, &mut measured, quiet)?;
-    }
-    Ok(measured)
+    Ok(())
 }
 
 pub(super) fn settings(plan: &Plan, ladder: Ladder, connections: usize, load: LoadMode) -> Settings {
@@ -188,52 +258,72 @@ fn order_entry(
     measured: &mut Measurements,
     quiet: &mut Quiet,
 ) -> Result<(), String> {
-    for system in &systems.present {
+    let mut loaded = vec![false; systems.present.len()];
+    for (system, loaded) in systems.present.iter().zip(&mut loaded) {
         let load = Settings {
             load: LoadMode::Only,
             ..settings(plan, ladder, 1, LoadMode::Only)
         };
-        tpcc::experiment(load, &system.subject.target, system.subject.processes, quiet)
-            .map_err(|error| format!("{}: {error}", system.name))?;
+        let what = format!("{}, its load", system.name);
+        if !measured.goes_on(&what)? {
+            continue;
+        }
+        match tpcc::experiment(load, &system.subject.target, system.subject.processes, quiet) {
+            Ok(_) => *loaded = true,
+            Err(error) => measured.did_not_end(&what, &error)?,
+        }
     }
     let orders = balanced_orders(systems.present.len());
     for (number, &connections) in connections.iter().enumerate() {
         for &index in &orders[number % orders.len()] {
             let system = &systems.present[index];
-            match order_entry_step(plan, system, ladder, connections) {
-                Ok(step) => {
-                    let nopm = step.summary.first_kind_per_minute();
-                    quiet.say(&format!(
-                        "  {:<10} {connections:>5} connections  NOPM {:>12}",
-                        system.name,
-                        table::grouped(nopm)
-                    ));
-                    measured.steps.push(step);
-                }
-                Err(error) => {
-                    quiet.say(&format!(
-                        "  {:<10} {connections:>5} connections  {error}",
-                        system.name
-                    ));
-                    measured.failures.push((system.name.clone(), connections, error));
+            let what = format!("{} at {connections} connections", system.name);
+            if loaded[index] && measured.goes_on(&what)? {
+                let refused = room_for(system, connections).err();
+                match refused
+                    .clone()
+                    .map_or_else(|| order_entry_step(plan, system, ladder, connections), Err)
+                {
+                    Ok(step) => {
+                        let nopm = table::grouped(step.summary.first_kind_per_minute());
+                        quiet.say(&format!("  {what}: NOPM {nopm}"));
+                        measured.steps.push(step);
+                    }
+                    Err(error) => {
+                        quiet.say(&format!("  {what}: {error}"));
+                        if refused.is_none() {
+                            measured.did_not_end(&what, &error)?;
+                        }
+                        measured.failures.push((system.name.clone(), connections, error));
+                    }
                 }
             }
         }
     }
-    for system in &systems.present {
-        let mut admin =
-            Admin::connect(&system.subject.target).map_err(|error| format!("{}: {error}", system.name))?;
-        let verdicts = consistency::check_all(&mut admin, |_| {});
-        let held = verdicts.iter().filter(|verdict| verdict.pass).count();
-        measured.proofs.push(Proof {
-            says: format!(
-                "{}: {held} of {} consistency conditions hold after the {ladder:?} ladder",
-                system.name,
-                verdicts.len()
-            ),
-            pass: held == verdicts.len(),
-        });
+    // What was measured is proven, however late it is.
+    halt::here().within(None);
+    for (system, _) in systems.present.iter().zip(loaded).filter(|(_, loaded)| *loaded) {
+        conditions_after(ladder, system, measured)?;
     }
+    Ok(())
+}
+
+fn conditions_after(ladder: Ladder, system: &Present, measured: &mut Measurements) -> Result<(), String> {
+    measured.goes_on(&system.name)?;
+    let verdicts = match Admin::connect(&system.subject.target) {
+        Ok(mut admin) => consistency::check_all(&mut admin, |_| {}),
+        Err(error) => {
+            measured.failed.push(format!("{}: {error}", system.name));
+            return Ok(());
+        }
+    };
+    let held = verdicts.iter().filter(|verdict| verdict.pass).count();
+    let says = format!(
+        "{}: {held} of {} consistency conditions hold after the {ladder:?} ladder",
+        system.name,
+        verdicts.len()
+    );
+    measured.prove(ladder.stage(), says, held == verdicts.len());
     Ok(())
 }
 
@@ -259,21 +349,33 @@ fn windows(
     quiet: &mut Quiet,
 ) -> Result<(), String> {
     for system in &mut systems.present {
-        provide(plan, system, quiet)?;
-        let name = system.name.clone();
-        let named = |error| format!("{name}: {error}");
-        let small = plan.window_memory_mb();
-        let changed = system.with_memory(Some(small)).map_err(named)?;
-        let done = system.settings_now().and_then(|settings| {
-            measured.window_settings.push((name.clone(), settings));
-            window_steps(plan, system, measured, quiet)
-        });
-        if changed {
-            system.with_memory(None).map_err(named)?;
+        let what = format!("{} within its memory and beyond", system.name);
+        if measured.goes_on(&what)?
+            && let Err(error) = windows_of(plan, system, measured, quiet)
+        {
+            quiet.say(&format!("  {what}: {error}"));
+            measured.did_not_end(&what, &error)?;
         }
-        done.map_err(named)?;
     }
     Ok(())
+}
+
+fn windows_of(
+    plan: &Plan,
+    system: &mut Present,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    provide(plan, system, quiet)?;
+    let changed = system.with_memory(Some(plan.window_memory_mb()))?;
+    let done = system.settings_now().and_then(|settings| {
+        measured.window_settings.push((system.name.clone(), settings));
+        window_steps(plan, system, measured, quiet)
+    });
+    if changed {
+        system.with_memory(None)?;
+    }
+    done
 }
 
 /// In two turns: what the load has left behind, and what else the machine does, shall hit both windows.
@@ -317,32 +419,49 @@ fn scale_out(
 ) -> Result<(), String> {
     let data = args.out.join(SHARDS_DATA);
     for servers in SHARDS {
-        let fleet = shards::Fleet::start(servers, Some(&data), &[], embedded)?;
-        let settings = Settings {
-            check: true,
-            warehouses: plan.shard_warehouses(),
-            ..settings(
-                plan,
-                Ladder::Connections,
-                plan.shard_connections,
-                LoadMode::Always,
-            )
-        };
-        let step = fleet.measure(settings, &mut Quiet::new(true));
-        fleet.stop()?;
-        let step = step?;
-        quiet.say(&format!("  mote       over {servers} server(s)"));
-        let held = step.conditions.iter().filter(|verdict| verdict.pass).count();
-        measured.proofs.push(Proof {
-            says: format!(
-                "mote over {servers} server(s): {held} of {} conditions hold over all of them",
-                step.conditions.len()
-            ),
-            pass: held == step.conditions.len(),
-        });
-        measured.shards.push(step);
+        let what = format!("mote over {servers} server(s)");
+        if !measured.goes_on(&what)? {
+            continue;
+        }
+        let done = over_servers(servers, plan, &data, embedded);
+        remove(&data)?;
+        match done {
+            Ok(step) => {
+                quiet.say(&format!("  {what}"));
+                let held = step.conditions.iter().filter(|verdict| verdict.pass).count();
+                let says = format!(
+                    "{what}: {held} of {} conditions hold over all of them",
+                    step.conditions.len()
+                );
+                measured.prove(Stage::Shards, says, held == step.conditions.len());
+                measured.shards.push(step);
+            }
+            Err(error) => measured.did_not_end(&what, &error)?,
+        }
     }
-    std::fs::remove_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))
+    Ok(())
+}
+
+fn over_servers(
+    servers: usize,
+    plan: &Plan,
+    data: &Path,
+    embedded: &dyn EmbeddedServer,
+) -> Result<shards::Step, String> {
+    let fleet = shards::Fleet::start(servers, Some(data), &[], embedded)?;
+    let settings = Settings {
+        check: true,
+        warehouses: plan.shard_warehouses(),
+        ..settings(
+            plan,
+            Ladder::Connections,
+            plan.shard_connections,
+            LoadMode::Always,
+        )
+    };
+    let step = fleet.measure(settings, &mut Quiet::new(true));
+    fleet.stop()?;
+    step
 }
 
 pub(super) fn order_entry_step(
@@ -351,7 +470,6 @@ pub(super) fn order_entry_step(
     ladder: Ladder,
     connections: usize,
 ) -> Result<Step, String> {
-    room_for(system, connections)?;
     let settings = settings(plan, ladder, connections, LoadMode::Never);
     let subject = &system.subject;
     let mut silent = Quiet::new(true);
@@ -380,10 +498,14 @@ fn room_for(system: &Present, connections: usize) -> Result<(), String> {
     }
 }
 
-fn ingest_step(plan: &Plan, system: &Present, measured: &mut Measurements, quiet: &mut Quiet) {
+fn ingest_step(
+    plan: &Plan,
+    system: &Present,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
     let connections = plan.ingest_connections;
-    let run = || -> Result<(Step, Proof), String> {
-        room_for(system, connections)?;
+    let run = || -> Result<(Step, String, bool), String> {
         let subject = &system.subject;
         ingest::set_up(&subject.target).map_err(|error| error.to_string())?;
         let loop_plan = LoopPlan {
@@ -402,13 +524,10 @@ fn ingest_step(plan: &Plan, system: &Present, measured: &mut Measurements, quiet
             Summary::new(&outcome, ingest::KINDS, None, None).with_durability(&outcome, &[0], connections);
         let stored = ingest::count(&subject.target).map_err(|error| error.to_string())?;
         let acknowledged = summary.kinds[0].count * INGEST_ROWS as u64;
-        let proof = Proof {
-            says: format!(
-                "{}: {stored} rows stored, {acknowledged} acknowledged",
-                system.name
-            ),
-            pass: stored >= acknowledged,
-        };
+        let says = format!(
+            "{}: {stored} rows stored, {acknowledged} acknowledged",
+            system.name
+        );
         let step = Step {
             ladder: Ladder::Ingest,
             system: system.name.clone(),
@@ -416,14 +535,21 @@ fn ingest_step(plan: &Plan, system: &Present, measured: &mut Measurements, quiet
             summary,
             outcome,
         };
-        Ok((step, proof))
+        Ok((step, says, stored >= acknowledged))
     };
-    match run() {
-        Ok((step, proof)) => {
+    let refused = room_for(system, connections).err();
+    match refused.clone().map_or_else(run, Err) {
+        Ok((step, says, pass)) => {
             quiet.say(&format!("  {:<10} ingest done", system.name));
             measured.steps.push(step);
-            measured.proofs.push(proof);
+            measured.prove(Stage::Ingest, says, pass);
         }
-        Err(error) => measured.failures.push((system.name.clone(), connections, error)),
+        Err(error) => {
+            if refused.is_none() {
+                measured.did_not_end(&format!("{} ingest", system.name), &error)?;
+            }
+            measured.failures.push((system.name.clone(), connections, error));
+        }
     }
+    Ok(())
 }

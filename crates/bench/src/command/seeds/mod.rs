@@ -1,32 +1,35 @@
 //! `mote bench seeds`: the published experiments X1 to X13 on this machine, each beside the figures that were published.
 //!
-//! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget),
-//! `measure` (what is run: two ladders,
-//! ingest, several servers, cold starts), `pairs` (primary and standby), `sections` (what each experiment makes of it).
+//! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget), `stage` (what is
+//! measured, one after the other, each within its share of the time), `measure` (two ladders, ingest, several servers, cold
+//! starts), `pairs` (primary and standby), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
+//! after each measurement, and how a later run goes on).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
 //! experiment that cannot run here keeps its place on the page and says why.
+//!
+//! Promises: however it ends, but for SIGKILL, the servers that it started are stopped and the page holds what was measured.
 
 mod published;
 pub mod plan;
+mod stage;
 mod measure;
 mod pairs;
 pub mod sections;
+mod kept;
 
-use std::path::Path;
-
-use serde_json::json;
-
+use self::kept::{Earlier, Report};
 use self::measure::Measurements;
 use self::plan::Plan;
 use self::published::Published;
+use self::stage::State;
 use super::args::SeedsArgs;
 use super::quiet::Quiet;
 use super::systems::{self, Systems};
-use crate::report::section::{Section, judgement};
-use crate::report::{html, json};
+use crate::report::section::judgement;
+use crate::report::table;
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::DISCLAIMER;
+use mote_measure::halt;
 
 /// The experiments by their names in the table of seeds.
 pub const NAMES: [&str; 13] = [
@@ -36,61 +39,81 @@ pub const NAMES: [&str; 13] = [
 pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let starter = args.lineup.starter();
     let embedded = starter.as_ref().map_or(embedded, |starter| starter);
-    let published = Published::read();
-    let mut quiet = Quiet::new(args.output.quiet);
+    let quiet = Quiet::new(args.output.quiet);
+    halt::on_signals().map_err(|error| format!("cannot listen to signals: {error}"))?;
     std::fs::create_dir_all(&args.out).map_err(|error| format!("{}: {error}", args.out.display()))?;
-    let mut systems = Systems::start(&args.lineup, &args.out, embedded, &quiet)?;
-    let plan = Plan::new(args, systems.present.len());
-    quiet.say(&plan.says());
-    let measured = measure::all(args, &plan, &mut systems, embedded, &mut quiet);
-    let measured = match measured {
-        Ok(measured) => measured,
-        Err(error) => {
-            systems.stop();
-            return Err(error);
-        }
+    let earlier = match args.resume {
+        true => Earlier::read(
+            &args.out,
+            &args.lineup.systems,
+            args.measured_seed,
+            args.warehouses,
+        )?,
+        false => Earlier::default(),
     };
-    let sections = sections::all(&published, &plan, &systems, &measured);
-    let wanted: Vec<&Section> = sections
-        .iter()
-        .filter(|section| plan.wants(section.name))
-        .collect();
-    for section in &wanted {
-        print!("{}", section.text());
-    }
-    let pass = measured.proofs.iter().all(|proof| proof.pass);
-    print!("{}", judgement(&systems.absent, &measured.proofs, pass));
-    write(&args.out, &plan, &systems, &measured, &wanted, pass)?;
+    let mut systems = Systems::start(&args.lineup, &args.out, embedded, &quiet)?;
+    let result = with_systems(args, &earlier, &mut systems, embedded, quiet);
     systems.stop();
-    systems::remove_data(&args.out)?;
-    Ok(pass)
+    let removed = systems::remove_data(&args.out);
+    result.and_then(|pass| removed.map(|()| pass))
 }
 
-fn write(
-    out: &Path,
-    plan: &Plan,
-    systems: &Systems,
-    measured: &Measurements,
-    sections: &[&Section],
-    pass: bool,
-) -> Result<(), String> {
-    let document = json!({
-        "experiment": "seeds",
-        "disclaimer": DISCLAIMER,
-        "environment": json::environment(),
-        "settings": plan,
-        "systems": systems.describe(),
-        "sections": sections.iter().map(|section| section.json()).collect::<Vec<_>>(),
-        "steps": measured.steps_json(),
-        "fail_overs": measured.fail_overs,
-        "shards": measured.shards,
-        "proofs": measured.proofs,
-        "pass": pass,
-    });
-    json::write(&out.join("seeds.json"), &document)?;
-    let page = html::seeds(&document, sections);
-    let path = out.join("index.html");
-    page.write(&path)?;
-    println!("{}", path.display());
-    Ok(())
+fn with_systems(
+    args: &SeedsArgs,
+    earlier: &Earlier,
+    systems: &mut Systems,
+    embedded: &dyn EmbeddedServer,
+    mut quiet: Quiet,
+) -> Result<bool, String> {
+    let published = Published::read();
+    let plan = Plan::new(
+        args,
+        systems.present.len(),
+        earlier.stages(),
+        earlier.warehouses(),
+    );
+    quiet.say(&plan.says());
+    let report = Report {
+        published: &published,
+        plan: &plan,
+        earlier,
+        directory: &args.out,
+    };
+    let mut measured = Measurements::default();
+    report.write(systems, &measured)?;
+    let taking_part = systems.present.len();
+    let done = stage::each(
+        &plan,
+        taking_part,
+        systems,
+        &mut measured,
+        |stage, systems, measured| measure::one(stage, args, &plan, systems, embedded, measured, &mut quiet),
+        |systems, measured| report.write(systems, measured),
+    );
+    for section in report.sections(systems, &measured) {
+        print!("{}", section.text());
+    }
+    let failures = report.failures(&measured);
+    print!(
+        "{}",
+        judgement(
+            &systems.absent,
+            measured.proofs.iter().map(|proof| &proof.proof),
+            failures.is_empty()
+        )
+    );
+    for end in measured.ended.iter().filter(|end| end.state == State::Cut) {
+        println!("{}: {}", end.stage.experiments().join(", "), end.says.join("; "));
+    }
+    for failure in &failures {
+        println!("{} {failure}", table::pass(false));
+    }
+    println!("{}", report.page().display());
+    if done.is_err() && halt::here().asked() == Some(halt::Halted::Told) {
+        return Err(format!(
+            "interrupted: {} holds what was measured; --resume goes on",
+            report.page().display()
+        ));
+    }
+    done.map(|()| failures.is_empty())
 }

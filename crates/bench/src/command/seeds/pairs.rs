@@ -6,7 +6,7 @@ use super::super::quiet::Quiet;
 use super::super::systems::{Present, Systems};
 use super::measure::{Ladder, Measurements, Step, order_entry_step, provide, settings};
 use super::plan::Plan;
-use crate::report::section::Proof;
+use super::stage::Stage;
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::{LoadMode, Settings};
 
@@ -26,30 +26,31 @@ pub fn cost(
     quiet: &mut Quiet,
 ) -> Result<(), String> {
     for system in &systems.present {
-        provide(plan, system, quiet)?;
-        match without_and_with(args, plan, system, embedded) {
-            Ok(steps) => {
-                quiet.say(&format!("  {:<10} without and with a standby", system.name));
-                measured.steps.extend(steps);
+        let what = format!("{} without and with a standby", system.name);
+        if !measured.goes_on(&what)? {
+            continue;
+        }
+        let done = provide(plan, system, quiet).and_then(|()| {
+            // First, so that no system is measured alone that has none.
+            match Standby::start(system, &args.out, embedded, Way::Direct) {
+                Ok(standby) => without_and_with(plan, system, standby).map(Some),
+                Err(why) => {
+                    quiet.say(&format!("  {:<10} {why}", system.name));
+                    measured.no_standby.push((system.name.clone(), why));
+                    Ok(None)
+                }
             }
-            Err(why) => {
-                quiet.say(&format!("  {:<10} {why}", system.name));
-                measured.no_standby.push((system.name.clone(), why));
-            }
+        });
+        match done {
+            Ok(steps) => measured.steps.extend(steps.into_iter().flatten()),
+            Err(why) => measured.did_not_end(&what, &why)?,
         }
     }
     Ok(())
 }
 
-fn without_and_with(
-    args: &SeedsArgs,
-    plan: &Plan,
-    system: &Present,
-    embedded: &dyn EmbeddedServer,
-) -> Result<[Step; 2], String> {
+fn without_and_with(plan: &Plan, system: &Present, standby: Standby) -> Result<[Step; 2], String> {
     let connections = plan.standby_connections;
-    // First, so that no system is measured alone that has none.
-    let standby = Standby::start(system, &args.out, embedded, Way::Direct)?;
     let with = order_entry_step(plan, system, Ladder::WithStandby, connections);
     standby.stop(system)?;
     let alone = order_entry_step(plan, system, Ladder::Alone, connections)?;
@@ -66,32 +67,34 @@ pub fn fail_overs(
     quiet: &mut Quiet,
 ) -> Result<(), String> {
     for system in &mut systems.present {
-        provide(plan, system, quiet)?;
-        match one(args, plan, system, embedded) {
-            Ok(found) => {
+        let what = format!("{}, its fail-over", system.name);
+        if !measured.goes_on(&what)? {
+            continue;
+        }
+        let done = provide(plan, system, quiet).and_then(|()| {
+            match Standby::start(system, &args.out, embedded, Way::Direct) {
+                Ok(standby) => one(args, plan, system, standby).map(Some),
+                Err(why) => {
+                    quiet.say(&format!("  {:<10} {why}", system.name));
+                    measured.not_failed_over.push((system.name.clone(), why));
+                    Ok(None)
+                }
+            }
+        });
+        match done {
+            Ok(Some(found)) => {
                 quiet.say(&format!("  {:<10} failed over", found.system));
-                measured.proofs.push(Proof {
-                    says: found.proof(),
-                    pass: found.holds(),
-                });
+                measured.prove(Stage::FailOvers, found.proof(), found.holds());
                 measured.fail_overs.push(found);
             }
-            Err(why) => {
-                quiet.say(&format!("  {:<10} {why}", system.name));
-                measured.not_failed_over.push((system.name.clone(), why));
-            }
+            Ok(None) => {}
+            Err(why) => measured.did_not_end(&what, &why)?,
         }
     }
     Ok(())
 }
 
-fn one(
-    args: &SeedsArgs,
-    plan: &Plan,
-    system: &mut Present,
-    embedded: &dyn EmbeddedServer,
-) -> Result<FailOver, String> {
-    let standby = Standby::start(system, &args.out, embedded, Way::Direct)?;
+fn one(args: &SeedsArgs, plan: &Plan, system: &mut Present, standby: Standby) -> Result<FailOver, String> {
     let duration_s = plan.duration_s.max(FAIL_OVER_S);
     let blow = Blow {
         harm: Harm::Kill,
@@ -108,7 +111,8 @@ fn one(
         )
     };
     let found = fail_over(settings, system, &standby, blow, &args.out);
-    system.start_again()?;
+    let again = system.start_again();
     standby.stop(system)?;
+    again?;
     found.map(|(found, _)| found)
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::super::args::SeedsArgs;
 use super::super::tpcc::processors;
 use super::NAMES;
+use super::stage::Stage;
 
 /// X1 to X4 and X7: the connections of the published ladder.
 const LADDER: [usize; 6] = [32, 64, 128, 256, 512, 768];
@@ -21,6 +22,10 @@ const WAREHOUSE_BYTES: f64 = 400e6;
 #[derive(Serialize)]
 pub struct Plan {
     pub only: Vec<String>,
+    /// The systems as they were asked for.
+    pub asked: Vec<String>,
+    /// What an earlier run has finished.
+    pub finished: Vec<Stage>,
     pub budget_s: f64,
     pub processors: usize,
     pub warehouses: i32,
@@ -43,32 +48,42 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(args: &SeedsArgs, systems: usize) -> Plan {
-        let wants = |names: &[&str]| {
-            args.only.is_empty() || names.iter().any(|name| args.only.iter().any(|one| one == name))
+    /// What `finished` holds is not measured again; `warehouses` are those of the run that goes on.
+    pub fn new(args: &SeedsArgs, systems: usize, finished: Vec<Stage>, warehouses: Option<i32>) -> Plan {
+        let wants = |stage: Stage| {
+            let named = |name: &&str| args.only.iter().any(|one| one == *name);
+            !finished.contains(&stage) && (args.only.is_empty() || stage.experiments().iter().any(named))
         };
         let keep = |ladder: &[usize], wanted: bool| match wanted {
             true => ladder.to_vec(),
             false => Vec::new(),
         };
-        let ladder = keep(&LADDER, wants(&["X1", "X2", "X3", "X4", "X7"]));
-        let side_by_side = keep(&SIDE_BY_SIDE, wants(&["X10", "X11"]));
-        let (ingest, windows, standbys) = (wants(&["X8"]), wants(&["X12"]), wants(&["X9"]));
-        let (fail_overs, shards) = (wants(&["X5"]), wants(&["X13"]));
+        let ladder = keep(&LADDER, wants(Stage::Connections));
+        let side_by_side = keep(&SIDE_BY_SIDE, wants(Stage::SideBySide));
+        let (ingest, windows, standbys) = (
+            wants(Stage::Ingest),
+            wants(Stage::Windows),
+            wants(Stage::Standbys),
+        );
+        let (fail_overs, shards) = (wants(Stage::FailOvers), wants(Stage::Shards));
         let single = usize::from(ingest)
             + 2 * usize::from(windows)
             + 2 * usize::from(standbys)
             + usize::from(fail_overs);
         let steps =
             (ladder.len() + side_by_side.len() + single) * systems + SHARDS.len() * usize::from(shards);
-        let step_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
+        let fitting_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
+        let step_s = args.step.unwrap_or(fitting_s);
         let processors = processors();
         let fitting = (available_memory() * 0.5 / WAREHOUSE_BYTES / systems as f64) as i32;
         let warehouses = args
             .warehouses
+            .or(warehouses)
             .unwrap_or((5 * processors as i32).min(fitting).clamp(1, 50));
         Plan {
             only: args.only.clone(),
+            asked: args.lineup.systems.clone(),
+            finished: finished.clone(),
             budget_s: args.budget.0,
             processors,
             warehouses,
@@ -85,7 +100,7 @@ impl Plan {
             standby_connections: if standbys { 32 } else { 0 },
             fail_over_connections: if fail_overs { 32 } else { 0 },
             shard_connections: if shards { 16 } else { 0 },
-            cold_start_warehouses: if wants(&["X6"]) {
+            cold_start_warehouses: if wants(Stage::ColdStarts) {
                 vec![(warehouses / 4).max(1), (warehouses / 2).max(2)]
             } else {
                 Vec::new()
@@ -109,6 +124,11 @@ impl Plan {
     pub fn shard_warehouses(&self) -> i32 {
         let most = SHARDS.iter().max().copied().unwrap_or(1);
         self.warehouses.max(most as i32)
+    }
+
+    /// Whether a measurement is to be made.
+    pub fn runs(&self, stage: Stage) -> bool {
+        !self.finished.contains(&stage) && stage.experiments().iter().any(|name| self.wants(name))
     }
 
     pub fn wants(&self, name: &str) -> bool {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{card, circumstances, proven, settings_of, small_print, takes_part};
 use crate::report::page::{Page, Rendered, Tone};
-use crate::report::section::Section;
+use crate::report::section::{Section, Sourced};
 use crate::report::table;
 
 /// The page of the published experiments.
@@ -40,11 +40,16 @@ pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
          intervals; `mote bench versus` tells how sure a difference is.",
     );
     takes_part(&mut page, &systems);
+    state(&mut page, document);
     for section in sections {
         page.heading(&format!("{}  {}", section.name, section.title));
         page.beside(
             |page| {
-                for (published, source) in &section.published {
+                for Sourced {
+                    table: published,
+                    source,
+                } in &section.published
+                {
                     page.subheading(&format!("published: {}", published.title));
                     let header: Vec<&str> = published.header.iter().map(String::as_str).collect();
                     page.table(&header, &published.rows);
@@ -70,4 +75,19 @@ pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
     settings_of(&mut page, &systems);
     circumstances(&mut page, document);
     page.finish(&small_print())
+}
+
+/// What is missing on the page so far, and what failed, each by its name.
+fn state(page: &mut Page, document: &Value) {
+    let words = |list: &str| -> Vec<&str> {
+        let all = document[list].as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).collect()
+    };
+    let to_come = words("to_come");
+    if !to_come.is_empty() {
+        page.note(&format!("To come, not measured yet: {}.", to_come.join(", ")));
+    }
+    for failure in words("failed") {
+        page.note(&format!("FAIL {failure}"));
+    }
 }

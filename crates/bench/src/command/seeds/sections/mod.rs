@@ -14,7 +14,7 @@ use super::measure::{Ladder, Measurements, Step};
 use super::plan::Plan;
 use super::published::Published;
 use crate::report::charts;
-use crate::report::section::{Section, Table};
+use crate::report::section::{Section, Sourced, Table};
 use crate::report::{Summary, table};
 
 /// The connections at which X4 reads its latencies, and X11 its report.
@@ -88,11 +88,14 @@ impl Maker<'_> {
                 header: one.header().into_iter().map(str::to_string).collect(),
                 rows: one.text(),
             };
-            (shown, self.published.source(one))
+            Sourced {
+                table: shown,
+                source: self.published.source(one),
+            }
         });
         let mut section = Section {
-            name,
-            title,
+            name: name.to_string(),
+            title: title.to_string(),
             published: tables.collect(),
             ours: Vec::new(),
             notes: Vec::new(),
@@ -278,7 +281,7 @@ impl Maker<'_> {
             "NOPM",
             &lines,
         ));
-        let from = self.published.table(section.name);
+        let from = self.published.table(&section.name);
         for (name, column) in published {
             let points = (0..from.rows.len())
                 .filter_map(|row| Some((from.number(row, 0)?, from.number(row, *column)?)));

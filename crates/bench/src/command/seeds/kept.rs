@@ -1,0 +1,193 @@
+//! What a run leaves in its directory while it goes on: the page, and the JSON from which a later run takes what was finished.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::measure::Measurements;
+use super::plan::Plan;
+use super::published::Published;
+use super::sections;
+use super::stage::{Ended, Stage, State};
+use crate::command::systems::Systems;
+use crate::report::section::Section;
+use crate::report::{html, json};
+use crate::workload::tpcc::DISCLAIMER;
+
+const JSON: &str = "seeds.json";
+const PAGE: &str = "index.html";
+
+/// What an earlier run has finished in this directory.
+#[derive(Default)]
+pub struct Earlier {
+    document: Value,
+    ended: Vec<Ended>,
+}
+
+impl Earlier {
+    /// Nothing if there was no run. One of other systems or of another seed cannot be gone on with.
+    pub fn read(
+        directory: &Path,
+        systems: &[String],
+        seed: u64,
+        warehouses: Option<i32>,
+    ) -> Result<Earlier, String> {
+        let path = directory.join(JSON);
+        let failed = |error: String| format!("--resume: {}: {error}", path.display());
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Earlier::default()),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        let document: Value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let ended: Vec<Ended> =
+            serde_json::from_value(document["ended"].clone()).map_err(|error| failed(error.to_string()))?;
+        let earlier = Earlier {
+            document,
+            ended: ended.into_iter().filter(|end| end.state == State::Done).collect(),
+        };
+        let settings = &earlier.document["settings"];
+        if settings["asked"] != json!(systems) {
+            return Err(failed(format!("it was of the systems {}", settings["asked"])));
+        }
+        if settings["seed"] != json!(seed) {
+            return Err(failed(format!("its seed was {}", settings["seed"])));
+        }
+        if warehouses.is_some_and(|asked| Some(asked) != earlier.warehouses()) {
+            return Err(failed(format!("it had {} warehouses", settings["warehouses"])));
+        }
+        Ok(earlier)
+    }
+
+    pub fn warehouses(&self) -> Option<i32> {
+        self.document["settings"]["warehouses"]
+            .as_i64()
+            .map(|count| count as i32)
+    }
+
+    pub fn stages(&self) -> Vec<Stage> {
+        self.ended.iter().map(|end| end.stage).collect()
+    }
+
+    fn has(&self, stage: Option<Stage>) -> bool {
+        self.ended.iter().any(|end| Some(end.stage) == stage)
+    }
+
+    fn section(&self, name: &str) -> Option<Section> {
+        let mut all = self.document["sections"].as_array()?.iter();
+        Section::of_json(all.find(|section| section["name"] == name)?)
+    }
+
+    /// The elements of a list that belong to stages which were finished.
+    fn kept<'a>(&'a self, list: &str) -> impl Iterator<Item = Value> + use<'a> {
+        let all = self.document[list].as_array().into_iter().flatten();
+        all.filter(|one| {
+            let stage = serde_json::from_value(one["stage"].clone()).ok();
+            stage.is_some() && self.has(stage)
+        })
+        .cloned()
+    }
+}
+
+/// Everything that the page and the JSON are made from.
+pub struct Report<'a> {
+    pub published: &'a Published,
+    pub plan: &'a Plan,
+    pub earlier: &'a Earlier,
+    pub directory: &'a Path,
+}
+
+impl Report<'_> {
+    /// The wanted sections as far as they are measured.
+    pub fn sections(&self, systems: &Systems, measured: &Measurements) -> Vec<Section> {
+        let made = sections::all(self.published, self.plan, systems, measured);
+        let wanted = made.into_iter().filter(|section| self.plan.wants(&section.name));
+        wanted
+            .map(|mut section| {
+                let stage = Stage::of(&section.name);
+                match measured.ended.iter().find(|end| Some(end.stage) == stage) {
+                    Some(end) => section.notes.extend(end.says.iter().cloned()),
+                    None if self.earlier.has(stage) => {
+                        let mut before = self.earlier.section(&section.name).unwrap_or(section);
+                        let note = "Measured by an earlier run that this one went on with.";
+                        if !before.notes.iter().any(|one| one == note) {
+                            before.notes.push(note.into());
+                        }
+                        return before;
+                    }
+                    None => {
+                        section.ours.clear();
+                        section.charts.clear();
+                        section.notes = vec!["To come: it has not been measured yet.".into()];
+                    }
+                }
+                section
+            })
+            .collect()
+    }
+
+    /// What failed, by name; empty if all is well so far.
+    pub fn failures(&self, measured: &Measurements) -> Vec<String> {
+        let failed = measured.ended.iter().filter(|end| end.state == State::Failed);
+        let failed =
+            failed.map(|end| format!("{}: {}", end.stage.experiments().join(", "), end.says.join("; ")));
+        let proofs = measured.proofs.iter().filter(|proof| !proof.proof.pass);
+        let earlier = self.earlier.kept("proofs").filter(|proof| proof["pass"] != true);
+        failed
+            .chain(proofs.map(|proof| proof.proof.says.clone()))
+            .chain(earlier.map(|proof| proof["says"].as_str().unwrap_or_default().to_string()))
+            .collect()
+    }
+
+    /// Writes both files.
+    pub fn write(&self, systems: &Systems, measured: &Measurements) -> Result<(), String> {
+        let sections = self.sections(systems, measured);
+        let failures = self.failures(measured);
+        let begun = |stage: Stage| measured.ended.iter().any(|end| end.stage == stage);
+        let to_come: Vec<&str> = sections
+            .iter()
+            .filter(|section| {
+                Stage::of(&section.name).is_some_and(|stage| !begun(stage) && !self.earlier.has(Some(stage)))
+            })
+            .map(|section| section.name.as_str())
+            .collect();
+        let with_earlier =
+            |list: &str, now: Vec<Value>| -> Vec<Value> { self.earlier.kept(list).chain(now).collect() };
+        let document = json!({
+            "experiment": "seeds",
+            "disclaimer": DISCLAIMER,
+            "environment": json::environment(),
+            "settings": self.plan,
+            "systems": systems.describe(),
+            "sections": sections.iter().map(Section::json).collect::<Vec<_>>(),
+            "ended": self.earlier.ended.iter().chain(&measured.ended).collect::<Vec<_>>(),
+            "to_come": to_come,
+            "steps": with_earlier("steps", measured.steps_json()),
+            "fail_overs": with_earlier("fail_overs", staged(Stage::FailOvers, &measured.fail_overs)),
+            "shards": with_earlier("shards", staged(Stage::Shards, &measured.shards)),
+            "proofs": with_earlier("proofs", measured.proofs.iter().map(|proof| json!(proof)).collect()),
+            "failed": failures,
+            "pass": failures.is_empty(),
+        });
+        // A reader, and a run that goes on, never sees half a file.
+        let (half, path) = (self.directory.join("seeds.json.part"), self.directory.join(JSON));
+        json::write(&half, &document)?;
+        std::fs::rename(&half, &path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let sections: Vec<&Section> = sections.iter().collect();
+        html::seeds(&document, &sections).write(&self.directory.join(PAGE))
+    }
+
+    pub fn page(&self) -> std::path::PathBuf {
+        self.directory.join(PAGE)
+    }
+}
+
+/// Each with the stage that it belongs to.
+fn staged(stage: Stage, list: &[impl serde::Serialize]) -> Vec<Value> {
+    let each = list.iter().map(|one| {
+        let mut value = json!(one);
+        value["stage"] = json!(stage);
+        value
+    });
+    each.collect()
+}
