@@ -85,6 +85,33 @@ impl PostgresServer {
         digits.parse().expect("a minor release is a number")
     }
 
+    /// Runs one statement as the superuser.
+    pub fn execute(&self, sql: &str) {
+        let port = self.port.to_string();
+        let place = [
+            "-X",
+            "-q",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            "postgres",
+            "-d",
+            "postgres",
+        ];
+        self.run(
+            "psql",
+            &[&place[..], &["-v", "ON_ERROR_STOP=1", "-c", sql]].concat(),
+        );
+    }
+
+    /// What the server has written to its log so far.
+    pub fn log(&self) -> String {
+        let bytes = std::fs::read(self.directory.path().join("log")).expect("the server writes one");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     fn data(&self) -> String {
         self.directory.path().join("data").display().to_string()
     }
