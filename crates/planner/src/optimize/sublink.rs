@@ -105,7 +105,7 @@ impl Planner<'_> {
                 });
         let condition: Vec<Expr> = condition.collect();
         if distinct {
-            body.from.push(FromTree::Item(item));
+            add_item(body, item);
             body.filter.extend(condition);
         } else {
             add_late_join(body, FromJoin::Semi, FromTree::Item(item), condition);
@@ -340,6 +340,35 @@ struct ExistsConditions {
     own: Vec<Expr>,
     /// EXISTS and IN that read only the level around: `EXISTS (.. AND q)` is `EXISTS (..) AND q`.
     outer: Vec<Expr>,
+}
+
+/// Joins an item with the rows of a FROM list, below the EXISTS and IN that stand on top of it: they keep rows of their left
+/// side by those alone, and only the top ones take part in the order of joins.
+fn add_item(body: &mut SelectBody, item: u16) {
+    let [FromTree::Join { kind, .. }] = body.from.as_slice() else {
+        body.from.push(FromTree::Item(item));
+        return;
+    };
+    if !matches!(kind, FromJoin::Semi | FromJoin::Anti) {
+        body.from.push(FromTree::Item(item));
+        return;
+    }
+    let mut at = &mut body.from[0];
+    while let FromTree::Join {
+        kind: FromJoin::Semi | FromJoin::Anti,
+        left,
+        ..
+    } = at
+    {
+        at = left;
+    }
+    let below = std::mem::replace(at, FromTree::Item(item));
+    *at = FromTree::Join {
+        kind: FromJoin::Inner,
+        left: Box::new(below),
+        right: Box::new(FromTree::Item(item)),
+        condition: Vec::new(),
+    };
 }
 
 /// Joins the whole FROM list with one more tree.

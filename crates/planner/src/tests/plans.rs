@@ -612,3 +612,39 @@ fn many_tables_are_ordered_by_cost_or_greedily() {
         }
     }
 }
+
+#[test]
+fn tests_beyond_the_bound_do_not_make_joins_greedy() {
+    let plan = |tests: usize| {
+        let names: Vec<String> = (1..=8).map(|number| format!("t t{number}")).collect();
+        // The branch is the table of fewest rows; who begins there reads all of `t1`.
+        let from = names.join(", ");
+        let mut sql =
+            format!("SELECT 1 FROM pgbench_branches, {from} WHERE t1.c = bbalance AND t8.a BETWEEN 5 AND 8");
+        for number in 2..=8 {
+            sql += &format!(" AND t{}.g = t{number}.a", number - 1);
+        }
+        for number in 1..=tests {
+            sql += &format!(" AND EXISTS (SELECT FROM u WHERE u.a = t{number}.a + {number})");
+        }
+        super::explained(&sql)
+    };
+    for tests in [0, 3, 5, 8] {
+        let tested = plan(tests);
+        assert_eq!(tested.matches("Semi Join").count(), tests, "{tested}");
+        // From `t8` on, each table is found by its index.
+        assert_eq!(tested.matches("using t_g on t").count(), 7, "{tested}");
+    }
+}
+
+#[test]
+fn the_order_in_which_tests_are_written_does_not_matter() {
+    let exists = "EXISTS (SELECT FROM bmsql_item WHERE i_id = s_i_id)";
+    let within = "s_w_id IN (SELECT x FROM u WHERE u.a = 7)";
+    let plan = |one: &str, other: &str| {
+        super::explained(&format!(
+            "SELECT 1 FROM bmsql_stock, bmsql_order_line WHERE ol_i_id = s_i_id AND {one} AND {other}"
+        ))
+    };
+    assert_eq!(plan(exists, within), plan(within, exists));
+}

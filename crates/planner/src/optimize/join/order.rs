@@ -1,5 +1,8 @@
 //! The order of units: dynamic programming over sets up to a bound, greedily beyond it.
 //!
+//! Each EXISTS and IN is a unit; where they make the units too many for the bound, the others are ordered alone and each of
+//! them is put where it costs least.
+//!
 //! Left-deep: a set grows by one unit at a time. A LATERAL unit, EXISTS and IN come behind what they read; a product
 //! without a condition comes last.
 
@@ -114,11 +117,7 @@ impl Planner<'_> {
             known: HashMap::new(),
             spent: 0,
         };
-        let compared = match units.len() <= EXHAUSTIVE_UNITS {
-            true => self.exhaustive_order(&mut orders),
-            false => None,
-        };
-        let order = compared.unwrap_or_else(|| self.greedy_order(&mut orders));
+        let order = self.best_order(&mut orders);
         let mut done = 1u64 << order[0];
         let first = std::mem::replace(&mut units[order[0]].side, Side::Used);
         let mut joined = self.alone(first, &[], false)?;
@@ -187,21 +186,86 @@ impl Planner<'_> {
         Some((rows, cost + added * penalty))
     }
 
-    /// None where there are too many orders to compare: of many units that are all linked with each other.
-    fn exhaustive_order(&self, orders: &mut Orders<'_>) -> Option<Vec<usize>> {
-        let Orders { units, links, .. } = *orders;
-        let count = units.len();
-        // For each set: (rows, cost, the unit added last).
-        let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
-        for (position, unit) in units.iter().enumerate() {
-            if unit.may_be_first() {
-                best[1 << position] = Some((unit.rows, unit.cost, position));
+    /// All units at once; where they are too many, those that are joined, and each EXISTS and IN where it is cheapest then;
+    /// where those are too many as well, greedily.
+    fn best_order(&self, orders: &mut Orders<'_>) -> Vec<usize> {
+        let all: Vec<usize> = (0..orders.units.len()).collect();
+        let is_joined = |position: &usize| orders.units[*position].kind == JoinKind::Inner;
+        let (joined, late): (Vec<usize>, Vec<usize>) = all.iter().partition(|position| is_joined(position));
+        if let Some(order) = self.exhaustive_order(orders, &all) {
+            return order;
+        }
+        // Each of the next two may take half of what the first took, at most: planning has an end.
+        orders.spent = COMPARED_MAX / 2;
+        if !late.is_empty()
+            && let Some(mut order) = self.exhaustive_order(orders, &joined)
+        {
+            orders.spent = COMPARED_MAX / 2;
+            late.into_iter()
+                .for_each(|unit| self.place(orders, &mut order, unit));
+            return order;
+        }
+        self.greedy_order(orders)
+    }
+
+    /// Puts an EXISTS or IN at its cheapest place, or at its first where too many places were compared.
+    fn place(&self, orders: &mut Orders<'_>, order: &mut Vec<usize>, unit: usize) {
+        let mut cheapest: Option<(usize, f64)> = None;
+        for place in 1..=order.len() {
+            order.insert(place, unit);
+            let cost = self.cost_of(orders, order);
+            order.remove(place);
+            if let Some(cost) = cost
+                && cheapest.is_none_or(|(_, known)| cost < known)
+            {
+                cheapest = Some((place, cost));
+            }
+            if cheapest.is_some() && orders.spent > COMPARED_MAX {
+                break;
             }
         }
-        for set in 1u64..1 << count {
-            let Some((rows, cost, _)) = best[set as usize] else {
+        // Behind all that it may read there is a place always.
+        let place = cheapest.map_or(order.len(), |(place, _)| place);
+        order.insert(place, unit);
+    }
+
+    /// None: a unit stands before what it reads.
+    fn cost_of(&self, orders: &mut Orders<'_>, order: &[usize]) -> Option<f64> {
+        let first = &orders.units[order[0]];
+        let (mut set, mut rows, mut cost) = (1u64 << order[0], first.rows, first.cost);
+        for next in &order[1..] {
+            (rows, cost) = self.extend(orders, set, rows, cost, *next)?;
+            set |= 1 << next;
+        }
+        Some(cost)
+    }
+
+    /// The best order of the units at `members`. None where they or their orders are too many to compare: of many units that
+    /// are all linked with each other.
+    fn exhaustive_order(&self, orders: &mut Orders<'_>, members: &[usize]) -> Option<Vec<usize>> {
+        let Orders { units, links, .. } = *orders;
+        let count = members.len();
+        if count > EXHAUSTIVE_UNITS {
+            return None;
+        }
+        // A set of members, as a set of units.
+        let of_units = |chosen: u64| {
+            let chosen = (0..count).filter(|member| chosen & (1 << member) != 0);
+            chosen.fold(0u64, |set, member| set | 1 << members[member])
+        };
+        // For each set of members: (rows, cost, the member added last).
+        let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
+        for (member, position) in members.iter().enumerate() {
+            let unit = &units[*position];
+            if unit.may_be_first() {
+                best[1 << member] = Some((unit.rows, unit.cost, member));
+            }
+        }
+        for chosen in 1u64..1 << count {
+            let Some((rows, cost, _)) = best[chosen as usize] else {
                 continue;
             };
+            let set = of_units(chosen);
             let linked = |next: usize| {
                 links
                     .iter()
@@ -210,12 +274,13 @@ impl Planner<'_> {
             };
             let mut reach = |wanted: bool| -> Option<Vec<(usize, f64, f64)>> {
                 let mut reached = Vec::new();
-                for next in (0..count).filter(|next| set & (1 << next) == 0 && linked(*next) == wanted) {
+                let outside = (0..count).filter(|member| chosen & (1 << member) == 0);
+                for member in outside.filter(|member| linked(members[*member]) == wanted) {
                     if orders.spent > COMPARED_MAX {
                         return None;
                     }
-                    let extended = self.extend(orders, set, rows, cost, next);
-                    reached.extend(extended.map(|(rows, cost)| (next, rows, cost)));
+                    let extended = self.extend(orders, set, rows, cost, members[member]);
+                    reached.extend(extended.map(|(rows, cost)| (member, rows, cost)));
                 }
                 Some(reached)
             };
@@ -224,18 +289,18 @@ impl Planner<'_> {
             if reached.is_empty() {
                 reached = reach(false)?;
             }
-            for (next, rows, cost) in reached {
-                let slot = &mut best[(set | 1 << next) as usize];
+            for (member, rows, cost) in reached {
+                let slot = &mut best[(chosen | 1 << member) as usize];
                 if slot.is_none_or(|known| cost < known.1) {
-                    *slot = Some((rows, cost, next));
+                    *slot = Some((rows, cost, member));
                 }
             }
         }
         let mut order = Vec::with_capacity(count);
-        let mut set = (1u64 << count) - 1;
-        while let Some((_, _, last)) = best[set as usize] {
-            order.push(last);
-            set &= !(1 << last);
+        let mut chosen = (1u64 << count) - 1;
+        while let Some((_, _, last)) = best[chosen as usize] {
+            order.push(members[last]);
+            chosen &= !(1 << last);
         }
         order.reverse();
         Some(order)
