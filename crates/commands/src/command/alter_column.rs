@@ -425,6 +425,11 @@ pub(super) fn set_type(
     }
     // PostgreSQL rebuilds indexes, constraints and defaults, but refuses for views, triggers and generated columns.
     refuse_type_dependents(position as u16, table, context)?;
+    if let Some(publication) = publication::listing(position as u16, table, context).first() {
+        let message = "cannot alter type of a column used by a publication WHERE clause";
+        let detail = format!("{publication} depends on column \"{name}\"");
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
     // Bound over the old table: USING reads columns as they were.
     let conversion = conversion(name, using, ty, table, context)?;
     // Statistics tell of values that are gone.

@@ -167,3 +167,12 @@ alter table nosuch replica identity full;
 create publication f for table r where (a > 1);
 -- differs: filters and whole schemas are not supported
 create publication g for tables in schema public;
+-- The type of a column that a list names.
+create table retyped (a int primary key, b int, c int);
+create publication of_retyped for table retyped (b, a);
+alter table retyped alter column a type bigint;
+alter table retyped alter column b type bigint;
+alter table retyped alter column c type bigint;
+drop publication of_retyped;
+alter table retyped alter column a type bigint;
+drop table retyped;
