@@ -27,7 +27,9 @@ use crate::{SqlError, SqlResult};
 
 pub use discard::{Bulk, discard, free_discarded};
 pub use find::{Finder, find};
-pub use memory::{MemoryLimit, VALUE_BYTES_MAX, invalid_size, limit_memory, reserve};
+pub use memory::{
+    MemoryLimit, TRIM_INTERVAL, VALUE_BYTES_MAX, invalid_size, limit_memory, reserve, trim_thread,
+};
 pub use pieces::{
     GRAIN_BYTES, Meter, bytes_buffer, check_length, chunks, grow, grow_bytes, list, make_room,
     make_room_for_bytes, pieces, push, text_buffer,

@@ -93,6 +93,26 @@ pub struct TestServer {
     log: Arc<Mutex<Vec<String>>>,
 }
 
+/// How long threads may go on after a SIGSTOP: one of them takes the signal, and the others learn of it when the system gives
+/// that one a core.
+const STOP_LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Do all threads of a process stand still?
+fn is_stopped(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    threads.is_ok_and(|mut threads| {
+        threads.all(|thread| {
+            let stat = thread.and_then(|thread| std::fs::read_to_string(thread.path().join("stat")));
+            // The name before the state may have brackets and blanks.
+            stat.is_ok_and(|stat| {
+                stat.rsplit(") ")
+                    .next()
+                    .is_some_and(|state| state.starts_with('T'))
+            })
+        })
+    })
+}
+
 impl TestServer {
     /// A new database; in the oracle where there is one.
     pub fn start(name: &str) -> TestServer {
@@ -377,6 +397,12 @@ impl TestServer {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid() as i32).expect("a process number");
         kill_process(pid, signal).expect("the server runs");
+        if signal == Signal::STOP {
+            let deadline = std::time::Instant::now() + STOP_LONGEST;
+            while !is_stopped(self.pid()) && std::time::Instant::now() < deadline {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
     }
 
     /// False once the process has ended.

@@ -413,6 +413,8 @@ fn limit_values(database: &Database) {
         resident_bytes,
         // SAFETY: asks the process's own allocator to give back pages that hold nothing; any thread may.
         trim: || unsafe { libmimalloc_sys::mi_collect(true) },
+        // SAFETY: as above; without force it looks at the calling thread's own pages, and unmaps nothing itself.
+        trim_thread: || unsafe { libmimalloc_sys::mi_collect(false) },
     });
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::discard::free_waiting;
 use super::{Account, STATE, limit_reached};
@@ -25,6 +26,8 @@ pub struct MemoryLimit {
     pub resident_bytes: fn() -> u64,
     /// Returns to the system what the allocator keeps for later.
     pub trim: fn(),
+    /// Lets go of what others have freed of the calling thread's share of the allocator.
+    pub trim_thread: fn(),
 }
 
 static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
@@ -34,6 +37,17 @@ static PENDING_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// Sets the limit of the process, once.
 pub fn limit_memory(limit: MemoryLimit) {
     let _ = LIMIT.set(limit);
+}
+
+/// How long a thread sleeps before it looks for what others have freed of its memory: a session may end on another thread
+/// than the one it began on, and only the owner of a page can give it back.
+pub const TRIM_INTERVAL: Duration = Duration::from_secs(4);
+
+/// To be called every [`TRIM_INTERVAL`] by a thread that allocates for sessions and has nothing to do.
+pub fn trim_thread() {
+    if let Some(limit) = LIMIT.get() {
+        (limit.trim_thread)();
+    }
 }
 
 /// Asks for room before `bytes` are allocated for a value: 53200 where the process has none.

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use mote_common::work;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::fiber::Ran;
 use super::long::{Long, LongStatements};
@@ -225,7 +226,9 @@ impl Crew {
             if loops.open == 0 {
                 break None;
             }
-            self.bell.wait(&mut loops);
+            if self.bell.wait_for(&mut loops, work::TRIM_INTERVAL).timed_out() {
+                MutexGuard::unlocked(&mut loops, work::trim_thread);
+            }
         };
         loops.spare -= 1;
         next

@@ -8,7 +8,8 @@ use mote_engine::Awaited;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use mote_common::work;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::fiber::{Fiber, Ran};
 use super::post::{Post, lower_priority};
@@ -101,7 +102,9 @@ impl LongStatements {
             if state.ended || state.threads > self.threads_kept {
                 return None;
             }
-            self.bell.wait(&mut state);
+            if self.bell.wait_for(&mut state, work::TRIM_INTERVAL).timed_out() {
+                MutexGuard::unlocked(&mut state, work::trim_thread);
+            }
         }
     }
 

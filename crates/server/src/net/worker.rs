@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
 use mio::{Events, Interest, Poll, Token};
+use mote_common::work;
 use mote_engine::Awaited;
 use mote_replication::gate::Gate;
 
@@ -168,8 +169,10 @@ impl Worker {
 
     /// Sleeps, unless there is work; takes what other threads left and what happened to sockets.
     fn receive(&mut self) {
-        let timeout = self.sleep_time();
-        match self.poll.poll(&mut self.events, timeout) {
+        let timeout = self
+            .sleep_time()
+            .map_or(work::TRIM_INTERVAL, |until| until.min(work::TRIM_INTERVAL));
+        match self.poll.poll(&mut self.events, Some(timeout)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => panic!("epoll failed: {error}"),
@@ -182,6 +185,8 @@ impl Worker {
                 self.read(message);
             }
             self.messages = messages;
+        } else if timeout == work::TRIM_INTERVAL && self.events.is_empty() {
+            work::trim_thread();
         }
         for event in &self.events {
             let slot = event.token().0;
