@@ -5,7 +5,9 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
 use mote_it::clients::{Said, psql, run_with_input};
@@ -37,6 +39,8 @@ struct Proxy {
     address: SocketAddr,
     behind: Arc<Mutex<Option<TestServer>>>,
     trap: Arc<Mutex<Option<Trap>>>,
+    /// Whether the deed of the last trap that was set has been done.
+    done: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -46,8 +50,10 @@ impl Proxy {
             address: listener.local_addr().expect("it is bound"),
             behind: Arc::new(Mutex::new(Some(server))),
             trap: Arc::default(),
+            done: Arc::default(),
         };
         let (behind, trap) = (Arc::clone(&proxy.behind), Arc::clone(&proxy.trap));
+        let done = Arc::clone(&proxy.done);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let address = behind
@@ -57,7 +63,7 @@ impl Proxy {
                     .map(|one| one.address);
                 // While the server is away the client is, too.
                 if let Some(server) = address.and_then(|address| TcpStream::connect(address).ok()) {
-                    connect(client, server, &trap);
+                    connect(client, server, &trap, &done);
                 }
             }
         });
@@ -70,11 +76,18 @@ impl Proxy {
 
     fn set(&self, words: &'static str, heard: bool, deed: Deed) {
         let trap = Trap { words, heard, deed };
+        self.done.store(false, Ordering::SeqCst);
         *self.trap.lock().expect("no panic while held") = Some(trap);
     }
 
-    fn sprung(&self) -> bool {
-        self.trap.lock().expect("no panic while held").is_none()
+    /// Waits until the words were said and the deed is done, not only begun.
+    #[track_caller]
+    fn wait_until_done(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.done.load(Ordering::SeqCst) {
+            assert!(Instant::now() < end, "nobody said the words of the trap");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// kill -9, and a new start on the same data.
@@ -107,10 +120,10 @@ impl Drop for Proxy {
     }
 }
 
-fn connect(client: TcpStream, server: TcpStream, trap: &Arc<Mutex<Option<Trap>>>) {
+fn connect(client: TcpStream, server: TcpStream, trap: &Arc<Mutex<Option<Trap>>>, done: &Arc<AtomicBool>) {
     let (mut from_client, mut to_client) = (client.try_clone().expect("a socket"), client);
     let (mut from_server, mut to_server) = (server.try_clone().expect("a socket"), server);
-    let trap = Arc::clone(trap);
+    let (trap, done) = (Arc::clone(trap), Arc::clone(done));
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut from_server, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);
@@ -128,6 +141,7 @@ fn connect(client: TcpStream, server: TcpStream, trap: &Arc<Mutex<Option<Trap>>>
             }
             if let Some(trap) = sprung {
                 (trap.deed)();
+                done.store(true, Ordering::SeqCst);
                 break;
             }
         }
@@ -212,7 +226,7 @@ fn killed_servers_leave_nothing_half(shards: &Shards) {
     ] {
         proxy.set(words, heard, proxy.kill_and_start());
         let out = said(shards.run_command("3", "never"));
-        assert!(proxy.sprung(), "nobody said {words}: {out:?}");
+        proxy.wait_until_done();
         // Connections were lost; the exit code tells of proofs alone.
         all_hold(&out.good());
         let out = shards.verify(&["--ledger", &shards.ledger]).good();
@@ -245,9 +259,7 @@ fn what_a_killed_driver_left_is_ended(shards: &Shards) {
                 .expect("it starts"),
         );
     }
-    while !shards.other.sprung() {
-        std::thread::yield_now();
-    }
+    shards.other.wait_until_done();
     let mut driver = driver
         .lock()
         .expect("no panic while held")
