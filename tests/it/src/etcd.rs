@@ -12,7 +12,7 @@ use crate::process::await_that;
 use crate::server::TemporaryDirectory;
 
 const ADVICE: &str = "install etcd (apt-get install etcd-server)";
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Stopped and removed with the value.
 pub struct EtcdServer {

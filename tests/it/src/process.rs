@@ -54,6 +54,31 @@ impl TestServer {
     }
 }
 
+/// How long threads may go on after a SIGSTOP: one of them takes the signal, and the others learn of it when the system gives
+/// that one a core.
+const STOP_LONGEST: Duration = Duration::from_secs(60);
+
+/// Waits until all threads of a process stand still that was sent a SIGSTOP.
+#[track_caller]
+pub fn await_standstill(pid: u32) {
+    await_that("a stopped process stands still", STOP_LONGEST, || is_stopped(pid));
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    threads.is_ok_and(|mut threads| {
+        threads.all(|thread| {
+            let stat = thread.and_then(|thread| std::fs::read_to_string(thread.path().join("stat")));
+            // The name before the state may have brackets and blanks.
+            stat.is_ok_and(|stat| {
+                stat.rsplit(") ")
+                    .next()
+                    .is_some_and(|state| state.starts_with('T'))
+            })
+        })
+    })
+}
+
 /// Waits until something holds; panics with what was expected if it does not in time.
 #[track_caller]
 pub fn await_that(what: &str, longest: Duration, mut holds: impl FnMut() -> bool) {

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clients;
+use crate::process::await_standstill;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an ended server's last words are waited for.
-const LOG_TIMEOUT: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a server's words are waited for, which may tell of an event that is still to come.
+const LOG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The binary under test.
 pub fn mote_binary() -> PathBuf {
@@ -91,26 +92,6 @@ pub struct TestServer {
     user: String,
     database: String,
     log: Arc<Mutex<Vec<String>>>,
-}
-
-/// How long threads may go on after a SIGSTOP: one of them takes the signal, and the others learn of it when the system gives
-/// that one a core.
-const STOP_LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
-
-/// Do all threads of a process stand still?
-fn is_stopped(pid: u32) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
-    threads.is_ok_and(|mut threads| {
-        threads.all(|thread| {
-            let stat = thread.and_then(|thread| std::fs::read_to_string(thread.path().join("stat")));
-            // The name before the state may have brackets and blanks.
-            stat.is_ok_and(|stat| {
-                stat.rsplit(") ")
-                    .next()
-                    .is_some_and(|state| state.starts_with('T'))
-            })
-        })
-    })
 }
 
 impl TestServer {
@@ -398,10 +379,7 @@ impl TestServer {
         let pid = Pid::from_raw(self.pid() as i32).expect("a process number");
         kill_process(pid, signal).expect("the server runs");
         if signal == Signal::STOP {
-            let deadline = std::time::Instant::now() + STOP_LONGEST;
-            while !is_stopped(self.pid()) && std::time::Instant::now() < deadline {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            await_standstill(self.pid());
         }
     }
 

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use mote_it::TestServer;
 use mote_it::clients::{psql_as, psql_strict};
 use mote_it::nodes::{await_replay, await_value, follow, place, value};
+use mote_it::process::await_standstill;
 use mote_it::server::{TemporaryDirectory, mote_binary};
 use mote_it::valve::Valve;
 use mote_it::wire::{self, RawClient};
@@ -247,6 +248,7 @@ fn a_clone_keeps_the_log_that_it_needs_until_its_first_stream() {
     await_value(&server, temporary, "1");
     // In the middle of its copy; the log from here on is its.
     signal(&child, Signal::STOP);
+    await_standstill(child.id());
     valve.open();
     write_and_checkpoint(&server);
     write_and_checkpoint(&server);
