@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::TestServer;
 use crate::process::await_that;
-use crate::wire::{Message, RawClient};
+use crate::wire::{Message, RawClient, sqlstate};
 
 /// A session that does not wait after so long never will.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -60,6 +60,16 @@ impl Drop for Raise<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Takes a session's time limit away. The limit is for this, too, and on a machine that stands still it may be over.
+pub fn without_time_limit(client: &mut RawClient) {
+    await_that("the time limit goes", LONGEST, || {
+        let messages = client.query("set statement_timeout = 0");
+        let said = sqlstate(&messages);
+        assert!(matches!(said.as_deref(), None | Some("57014")), "{messages:?}");
+        said.is_none()
+    });
 }
 
 fn await_sight(observer: &mut RawClient, seen: &str, what: &str) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mote_bench::workload::neighbours::HEAVY;
 use mote_common::prng::Prng;
 use mote_it::TestServer;
-use mote_it::waiting::pid;
+use mote_it::waiting::{pid, without_time_limit};
 use mote_it::wire::*;
 
 /// From the cancel, or from when the time is up, to the answer.
@@ -54,7 +54,7 @@ impl World {
             took < Duration::from_millis(limit_ms) + SOON,
             "{took:?} with a limit of {limit_ms} ms: {sql}"
         );
-        self.client.rows("set statement_timeout = 0");
+        without_time_limit(&mut self.client);
     }
 
     /// The statement ends when it is cancelled so long after its beginning, or before.

@@ -3,7 +3,7 @@
 
 use mote_it::TestServer;
 use mote_it::server::is_oracle;
-use mote_it::waiting::{await_suspended, cancelled, pid};
+use mote_it::waiting::{await_suspended, cancelled, pid, without_time_limit};
 use mote_it::wire::*;
 
 fn start(name: &str) -> (TestServer, RawClient) {
@@ -241,7 +241,8 @@ fn cancel_ends_waits_for_locks_and_long_work() {
         error(&messages).as_deref(),
         Some("57014 canceling statement due to statement timeout")
     );
-    client.rows("set statement_timeout = 0; set lock_timeout = '100ms'");
+    without_time_limit(&mut client);
+    client.rows("set lock_timeout = '100ms'");
     holder.rows("begin; update t set v = 3");
     let messages = client.query("update t set v = 4");
     assert_eq!(
@@ -413,8 +414,9 @@ fn show_of_an_unknown_setting_cannot_be_prepared() {
 fn statement_timeout_runs_on_between_messages() {
     let (server, mut client) = start("timeout_between_messages");
     let mut clock = RawClient::connect(&server);
-    let mut pause = || clock.rows("select pg_sleep(0.3) is null");
-    client.rows("set statement_timeout = 100");
+    let mut pause = || clock.rows("select pg_sleep(2.2) is null");
+    // Far more than an exchange takes, also on a machine that stands still for a second.
+    client.rows("set statement_timeout = '2s'");
     let timeout = Some("57014 canceling statement due to statement timeout");
 
     client.raw(&[parse("a", "select 1", &[]), flush()].concat());
