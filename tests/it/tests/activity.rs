@@ -8,7 +8,7 @@ use mote_it::server::is_oracle;
 use mote_it::waiting::pid;
 use mote_it::wire::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn named(server: &TestServer, name: &str) -> RawClient {
     let mut client = RawClient::open(server);

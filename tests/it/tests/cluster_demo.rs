@@ -152,7 +152,7 @@ fn nothing_is_left_when_the_demonstration_is_killed() {
     assert_eq!(nodes.len(), 3, "{}", demo.text());
     assert!(!nodes.iter().any(|pid| is_gone(*pid)));
     drop(demo);
-    await_that("the nodes have ended", Duration::from_secs(10), || {
+    await_that("the nodes have ended", Duration::from_secs(60), || {
         nodes.iter().all(|pid| is_gone(*pid))
     });
 }

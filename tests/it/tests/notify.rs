@@ -7,7 +7,7 @@ use mote_it::clients::psql_strict;
 use mote_it::wire::{Message, RawClient, error, sqlstate};
 
 /// Longer than any wake-up takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// "channel payload" of the notifications among messages.
 fn told(messages: &[Message]) -> Vec<String> {

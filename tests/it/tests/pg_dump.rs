@@ -518,7 +518,7 @@ fn an_exported_snapshot_is_read_by_others() {
     exporter.rows("begin isolation level repeatable read");
     let id = exporter.rows("select pg_export_snapshot()").remove(0);
     drop(exporter);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
         importer.rows("begin isolation level repeatable read");
         let answer = importer.query(&format!("set transaction snapshot '{id}'"));

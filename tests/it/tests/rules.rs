@@ -112,7 +112,7 @@ fn rules_are_read_again() {
     );
     write("host all all all trust\n");
     psql(&server, "select pg_reload_conf()").good();
-    mote_it::process::await_that("the new rules", std::time::Duration::from_secs(20), || {
+    mote_it::process::await_that("the new rules", std::time::Duration::from_secs(60), || {
         ask("joe").ok
     });
     server.stop();

@@ -256,7 +256,8 @@ fn certificates_change_under_load() {
         ];
         let said = program("openssl", &options, std::path::Path::new("/"), "install openssl");
         let line = said.out.lines().find(|line| line.starts_with("subject="));
-        line.unwrap_or_default().to_string()
+        // OpenSSL 3.2 writes no blanks around the equals sign.
+        line.unwrap_or_default().replace(' ', "")
     };
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -272,20 +273,20 @@ fn certificates_change_under_load() {
                 "create temp table t (n int);\n".to_string() + &"insert into t values (1);\n".repeat(2000);
             psql(&server, "sslmode=require", &(script + "select count(*) from t")).good()
         });
-        assert!(subject().contains("CN = server"), "{}", subject());
+        assert!(subject().contains("CN=server"), "{}", subject());
         replace(&authority.path("next.key"), &authority.path("server.key"));
         replace(&authority.path("next.crt"), &authority.path("server.crt"));
         server.signal(Signal::HUP);
-        await_that("the next certificate", Duration::from_secs(20), || {
-            subject().contains("CN = next")
+        await_that("the next certificate", Duration::from_secs(60), || {
+            subject().contains("CN=next")
         });
         std::fs::write(authority.path("server.crt"), "no certificate").expect("written");
         server.signal(Signal::HUP);
         server.await_log("TLS goes on with the former certificate");
-        assert!(subject().contains("CN = next"));
+        assert!(subject().contains("CN=next"));
         assert!(long.join().expect("no panic").ends_with("\n2000\n"));
         let before = served.load(Ordering::Relaxed);
-        await_that("more connections", Duration::from_secs(20), || {
+        await_that("more connections", Duration::from_secs(60), || {
             served.load(Ordering::Relaxed) > before + 2
         });
         stop.store(true, Ordering::Relaxed);
