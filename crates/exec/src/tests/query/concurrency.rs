@@ -2,25 +2,31 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{database, session, shown};
 use crate::embedded::LocalSession;
+use mote_catalog::activity::Waiting as ActivityWaiting;
 use mote_catalog::database::Database;
 
-/// Long enough for a statement on another thread to begin to wait.
-const BLOCK_TIME: Duration = Duration::from_millis(150);
+/// A statement that does not wait for a lock after so long never will.
+const LONGEST: Duration = Duration::from_secs(60);
 
-/// A statement that runs on a thread of its own and is expected to wait.
+/// A statement that runs on a thread of its own and waits for a lock.
 pub(super) struct Waiting(JoinHandle<(LocalSession, String)>);
 
 pub(super) fn start(mut session: LocalSession, text: &'static str) -> Waiting {
+    let activity = session.session().state.activity.clone();
     let handle = std::thread::spawn(move || {
         let result = shown(&mut session, text);
         (session, result)
     });
-    std::thread::sleep(BLOCK_TIME);
-    assert!(!handle.is_finished(), "{text} did not wait");
+    let began = Instant::now();
+    while !matches!(activity.doing().waiting, Some((ActivityWaiting::Lock, _))) {
+        assert!(!handle.is_finished(), "{text} did not wait");
+        assert!(began.elapsed() < LONGEST, "{text} neither ends nor waits");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     Waiting(handle)
 }
 
