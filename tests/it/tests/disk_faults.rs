@@ -168,10 +168,7 @@ fn each_level_of_synchronous_commit_waits_for_what_it_says() {
         let answer = off.query(&text);
         assert_eq!(error(&answer), None);
     }
-    assert!(
-        began.elapsed() < Duration::from_secs(20),
-        "off waits for the disk"
-    );
+    assert!(began.elapsed() < AT_ONCE, "off waits for the disk");
     // Another session at this level sees what was acknowledged. One that reads at `on` is not told of what a crash could
     // take back; and who writes at a durable level has no answer.
     assert_eq!(reader.rows("select count(*) from t where level = 'off'"), ["400"]);
@@ -242,8 +239,8 @@ fn each_level_of_synchronous_commit_waits_for_what_it_says() {
     );
 }
 
-/// How long something may take that waits for nobody, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(10);
+/// How long something may take that waits for nobody, on a busy machine. What waits for the disk waits until the test ends.
+const AT_ONCE: Duration = Duration::from_secs(60);
 
 /// The log's ring holds 16 MiB. With a disk that hangs it is full after so many of these.
 const FILLING: usize = 40;
