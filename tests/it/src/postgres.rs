@@ -2,13 +2,21 @@
 //!
 //! PostgreSQL refuses to run as root, so root hands the cluster to the user `postgres`, whom Debian's package creates.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+
+use mote_common::env::real::entropy_u64;
 
 use crate::clients::{Said, run_with_input};
 use crate::server::TemporaryDirectory;
+
+/// Below those that the system gives away, and above those that services have.
+const PORTS: Range<u16> = 12_000..22_000;
 
 const ADVICE: &str =
     "install PostgreSQL 15's server (apt-get install postgresql-15), or set MOTE_IT_POSTGRES_BIN";
@@ -157,8 +165,17 @@ fn binaries() -> PathBuf {
     path.to_path_buf()
 }
 
-/// Free at the moment; PostgreSQL cannot be told to choose one.
+/// Free at the moment, for a server that cannot choose one, or that has to come back to it. It is none of those that the system
+/// gives away by itself (from 32768 on, where nobody has changed that), so that no client's end of a connection and no server
+/// that chooses takes it meanwhile; and nobody else in this process gets it.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener.local_addr().expect("it is bound").port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().expect("no panic while held");
+    let candidates = std::iter::repeat_with(|| PORTS.start + (entropy_u64() % PORTS.len() as u64) as u16);
+    let port = candidates
+        .take(10_000)
+        .find(|port| !given.contains(port) && TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("loopback has free ports");
+    given.insert(port);
+    port
 }
