@@ -172,7 +172,7 @@ fn a_server_that_stands_still_shows_in_an_open_loop() {
         .filter(|line| line.contains("p99") && !line.contains("warm-up"));
     measuring.next().expect("a second of the measured window");
     server.signal("-STOP");
-    std::thread::sleep(Duration::from_secs(1)); // the fault itself
+    std::thread::sleep(Duration::from_secs(2)); // the fault itself
     server.signal("-CONT");
     let seconds = measuring.count();
     assert!(run.wait().expect("it ends").success());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mote_it::clients::{Said, run_with_input};
+use mote_it::postgres::free_port;
 use mote_it::server::{TemporaryDirectory, mote_binary};
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ fn recoveries(document: &Value) -> Vec<(&str, f64, f64)> {
     each.collect()
 }
 
-const KILL_AND_STOP: &str = "1s kill; 1500ms start; 6s stop 700ms";
+const KILL_AND_STOP: &str = "1s kill; 1500ms start; 9s stop 2s";
 
 #[test]
 fn outages_are_measured_and_nothing_acknowledged_is_gone() {
@@ -39,7 +40,7 @@ fn outages_are_measured_and_nothing_acknowledged_is_gone() {
     let workload = ["tpcb", "-b", "4", "--accounts-per-branch", "100", "-c", "4", "-q"];
     let times = [
         "-d",
-        "9",
+        "16",
         "--warmup",
         "0.5",
         "--faults",
@@ -53,12 +54,13 @@ fn outages_are_measured_and_nothing_acknowledged_is_gone() {
     let [("kill", outage, first), ("stop", stopped, _)] = found.as_slice() else {
         panic!("{found:?}")
     };
-    // Half a second dead, then it starts; 700 ms stopped. How long a start takes is the machine's business.
+    // Half a second dead, then it starts, before the next fault; two seconds stopped, of which the system may need some to stop
+    // all threads. How long a start takes is the machine's business, and so is how soon clients are served again.
     assert!(
-        *outage > 0.45 && *first >= *outage && *first < 4.9,
+        *outage > 0.45 && *first >= *outage && *first < 7.9,
         "{found:?}\n{out}"
     );
-    assert!((0.6..2.0).contains(stopped), "{found:?}\n{out}");
+    assert!((1.5..6.9).contains(stopped), "{found:?}\n{out}");
     assert_eq!(document["pass"], true);
     assert!(
         document["acknowledged"]["tally"]["acknowledged"].as_u64() > Some(50),
@@ -109,10 +111,7 @@ impl Drop for Ended {
 #[test]
 fn a_server_of_somebody_else_s_is_started_by_a_command() {
     let directory = TemporaryDirectory::new("faults-other");
-    let port = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        free.local_addr().expect("it is bound").port()
-    };
+    let port = free_port();
     let (data, pid) = (directory.path().join("data"), directory.path().join("pid"));
     let (binary, data, pid_path) = (
         mote_binary(),
