@@ -95,6 +95,11 @@ enum Method {
     Loop,
 }
 
+/// Whether one unit more may be ordered with those of a FROM list.
+pub(super) fn has_room(from: &[FromTree]) -> bool {
+    late::units(from) < UNITS_MAX
+}
+
 impl Planner<'_> {
     /// Plans FROM and WHERE.
     pub(super) fn joins(

@@ -92,6 +92,8 @@ pub(super) struct Planner<'a> {
     constants_matter: Cell<bool>,
     /// Conditions of joins from which restrictions of single relations were made, with the part of rows these leave.
     counted: Vec<(Expr, f64)>,
+    /// How many EXISTS and IN have become joins.
+    sublinks_joined: usize,
 }
 
 /// Turns a bound statement into a plan.
@@ -125,6 +127,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         writes: false,
         constants_matter: Cell::new(false),
         counted: Vec::new(),
+        sublinks_joined: 0,
     };
     planner.note_subquery_reads();
     planner.note_volatile_with();

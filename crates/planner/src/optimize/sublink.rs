@@ -7,6 +7,7 @@
 use mote_types::ColumnType;
 
 use super::Planner;
+use super::join::has_room;
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FromJoin, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
     visit_deep,
@@ -17,9 +18,22 @@ use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::catalog::IndexKeyTarget;
 use mote_sql::expr::{Expr, SubPlanKind, simplify};
 
+/// EXISTS and IN of a statement that become joins. Each makes the tree of the plan deeper by one, and who walks over that
+/// needs stack for each: a server must not end of a statement with thousands of them.
+const SUBLINKS_JOINED_MAX: usize = 256;
+
 impl Planner<'_> {
     /// Turns IN and EXISTS into joins where possible; gives back what stays a condition.
     pub(super) fn sublink(&mut self, conjunct: Expr, body: &mut SelectBody) -> Option<Expr> {
+        if self.sublinks_joined >= SUBLINKS_JOINED_MAX || !has_room(&body.from) {
+            return Some(conjunct);
+        }
+        let rest = self.sublink_joined(conjunct, body);
+        self.sublinks_joined += usize::from(rest.is_none());
+        rest
+    }
+
+    fn sublink_joined(&mut self, conjunct: Expr, body: &mut SelectBody) -> Option<Expr> {
         let (call, negated) = match &conjunct {
             Expr::SubPlan(call) => (call, false),
             Expr::Not(inner) => match &**inner {

@@ -648,3 +648,19 @@ fn the_order_in_which_tests_are_written_does_not_matter() {
     };
     assert_eq!(plan(exists, within), plan(within, exists));
 }
+
+#[test]
+fn so_many_tests_that_joins_would_be_too_many_or_too_deep_stay_conditions() {
+    let joins = |tests: usize, one: &dyn Fn(usize) -> String| {
+        let all: Vec<String> = (0..tests).map(one).collect();
+        let plan = super::explained(&format!("SELECT 1 FROM t WHERE {}", all.join(" AND ")));
+        plan.matches("Join").count() + plan.matches("Nested Loop").count()
+    };
+    let exists = |number: usize| format!("EXISTS (SELECT FROM u WHERE u.a = t.a + {number})");
+    let within = |number: usize| format!("t.a IN (SELECT x FROM u WHERE u.y = '{number}')");
+    assert!(joins(40, &exists) >= 40);
+    for tests in [100, 3_000] {
+        assert!((1..=128).contains(&joins(tests, &exists)), "{tests}");
+        assert!((1..=128).contains(&joins(tests, &within)), "{tests}");
+    }
+}
