@@ -268,7 +268,7 @@ fn named_tables(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<NamedTable>> {
     let mut found: Vec<NamedTable> = Vec::new();
-    // Who has been named himself with a list, and not as somebody's child.
+    // Those in `found`, and what is named of it once more is refused or says nothing new.
     let mut seen: BTreeSet<u32> = BTreeSet::new();
     for object in objects {
         let PublicationObject::Table(named) = object else {
@@ -277,8 +277,7 @@ fn named_tables(
         let entry = schema::lock_relation(&named.relation, TableLockMode::ShareUpdateExclusive, context)?
             .ok_or_else(|| schema::undefined_table(&named.relation))?;
         if !seen.insert(entry.stored.oid) {
-            let earlier = found.iter().find(|earlier| earlier.table.oid == entry.stored.oid);
-            refuse_second_list(named, earlier)?;
+            refuse_second(named, entry.stored.oid, &found)?;
             continue;
         }
         let below = match named.only || entry.stored.partitioning.is_some() {
@@ -302,26 +301,32 @@ fn named_tables(
             else {
                 continue;
             };
-            if seen.insert(child.stored.oid) {
-                found.push(NamedTable {
-                    table: child.stored.clone(),
-                    columns: named.columns.clone(),
-                    filtered: named.filtered,
-                });
+            if !seen.insert(child.stored.oid) {
+                refuse_second(named, child.stored.oid, &found)?;
+                continue;
             }
+            found.push(NamedTable {
+                table: child.stored.clone(),
+                columns: named.columns.clone(),
+                filtered: named.filtered,
+            });
         }
     }
     Ok(found)
 }
 
-/// A table named twice is added once, unless it is not clear how.
-fn refuse_second_list(named: &PublicationTable, earlier: Option<&NamedTable>) -> SqlResult<()> {
-    let lists = named.columns.is_some() || earlier.is_some_and(|earlier| earlier.columns.is_some());
-    if !lists {
+/// A table named twice, itself or as a child of `named`, is added once, unless it is not clear how.
+fn refuse_second(named: &PublicationTable, table: u32, found: &[NamedTable]) -> SqlResult<()> {
+    let earlier = found.iter().find(|earlier| earlier.table.oid == table);
+    let what = if named.filtered || earlier.is_some_and(|earlier| earlier.filtered) {
+        "WHERE clauses"
+    } else if named.columns.is_some() || earlier.is_some_and(|earlier| earlier.columns.is_some()) {
+        "column lists"
+    } else {
         return Ok(());
-    }
+    };
     let name = &named.relation.name;
-    let message = format!("conflicting or redundant column lists for table \"{name}\"");
+    let message = format!("conflicting or redundant {what} for table \"{name}\"");
     Err(SqlError::new(state::DUPLICATE_OBJECT, message))
 }
 
