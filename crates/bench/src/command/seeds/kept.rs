@@ -22,15 +22,19 @@ const PAGE: &str = "index.html";
 pub struct Earlier {
     document: Value,
     ended: Vec<Ended>,
+    /// The experiments whose figures it has: fewer than what was measured would yield, if fewer were asked for.
+    shown: Vec<&'static str>,
 }
 
 impl Earlier {
-    /// Nothing if there was no run. One of other systems or of another seed cannot be gone on with.
+    /// Nothing if there was no run. One of other systems or of another seed cannot be gone on with. What was measured, but not
+    /// for all the experiments that are wanted now, is not finished.
     pub fn read(
         directory: &Path,
         systems: &[String],
         seed: u64,
         warehouses: Option<i32>,
+        wants: impl Fn(&str) -> bool,
     ) -> Result<Earlier, String> {
         let path = directory.join(JSON);
         let failed = |error: String| format!("--resume: {}: {error}", path.display());
@@ -42,10 +46,18 @@ impl Earlier {
         let document: Value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
         let ended: Vec<Ended> =
             serde_json::from_value(document["ended"].clone()).map_err(|error| failed(error.to_string()))?;
-        let earlier = Earlier {
+        let mut earlier = Earlier {
             document,
             ended: ended.into_iter().filter(|end| end.state == State::Done).collect(),
+            shown: Vec::new(),
         };
+        let is_shown = |name: &&str| earlier.section(name).is_some();
+        earlier.shown = earlier.experiments().filter(is_shown).collect();
+        let Earlier { ended, shown, .. } = &mut earlier;
+        ended.retain(|end| {
+            let mut experiments = end.stage.experiments().iter();
+            experiments.all(|name| !wants(name) || shown.contains(name))
+        });
         let settings = &earlier.document["settings"];
         if settings["asked"] != json!(systems) {
             return Err(failed(format!("it was of the systems {}", settings["asked"])));
@@ -67,6 +79,11 @@ impl Earlier {
 
     pub fn stages(&self) -> Vec<Stage> {
         self.ended.iter().map(|end| end.stage).collect()
+    }
+
+    /// Those that read what was measured.
+    fn experiments(&self) -> impl Iterator<Item = &'static str> {
+        self.ended.iter().flat_map(|end| end.stage.experiments()).copied()
     }
 
     fn has(&self, stage: Option<Stage>) -> bool {
@@ -98,10 +115,13 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// The wanted sections as far as they are measured.
+    /// The wanted sections as far as they are measured, and those that an earlier run has left.
     pub fn sections(&self, systems: &Systems, measured: &Measurements) -> Vec<Section> {
         let made = sections::all(self.published, self.plan, systems, measured);
-        let wanted = made.into_iter().filter(|section| self.plan.wants(&section.name));
+        let is_wanted = |section: &Section| {
+            self.plan.wants(&section.name) || self.earlier.shown.contains(&&*section.name)
+        };
+        let wanted = made.into_iter().filter(is_wanted);
         wanted
             .map(|mut section| {
                 let stage = Stage::of(&section.name);
@@ -190,4 +210,99 @@ fn staged(stage: Stage, list: &[impl serde::Serialize]) -> Vec<Value> {
         value
     });
     each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::seeds::plan;
+    use crate::report::section::Table;
+
+    fn plan_of(only: &[&str], finished: Vec<Stage>) -> Plan {
+        Plan {
+            only: only.iter().map(|name| name.to_string()).collect(),
+            asked: vec!["mote".into()],
+            finished,
+            budget_s: 1.0,
+            processors: 1,
+            warehouses: 1,
+            ladder: Vec::new(),
+            side_by_side: Vec::new(),
+            warmup_s: 1.0,
+            duration_s: 1.0,
+            ingest_connections: 0,
+            window_connections: 0,
+            standby_connections: 0,
+            fail_over_connections: 0,
+            shard_connections: 0,
+            cold_start_warehouses: Vec::new(),
+            seed: 1,
+        }
+    }
+
+    fn measured_before(name: &str) -> Section {
+        let ours = Table {
+            title: "measured before".into(),
+            header: Vec::new(),
+            rows: Vec::new(),
+        };
+        Section {
+            name: name.into(),
+            title: String::new(),
+            published: Vec::new(),
+            ours: vec![ours],
+            notes: Vec::new(),
+            charts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_of_other_experiments_keeps_what_an_earlier_one_has_measured() {
+        let directory = std::env::temp_dir().join(format!("mote-bench-kept-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a temporary directory");
+        let done = |stage: Stage| json!({"stage": stage, "state": "done", "says": [], "seconds": 1.0});
+        let document = json!({
+            "settings": {"asked": ["mote"], "seed": 1, "warehouses": 1},
+            "ended": [done(Stage::SideBySide), done(Stage::Ingest)],
+            "sections": [measured_before("X8").json(), measured_before("X10").json()],
+        });
+        json::write(&directory.join(JSON), &document).expect("it is ours");
+        let published = Published::read();
+        let systems = Systems {
+            present: Vec::new(),
+            absent: Vec::new(),
+        };
+        // What a run asks for: what it takes over, and the sections with figures of the earlier one.
+        let taken = |only: &[&str]| {
+            let names: Vec<String> = only.iter().map(|name| name.to_string()).collect();
+            let wants = |name: &str| plan::wants(&names, name);
+            let earlier = Earlier::read(&directory, &["mote".into()], 1, None, wants).expect("it is whole");
+            let plan = plan_of(only, earlier.stages());
+            let report = Report {
+                published: &published,
+                plan: &plan,
+                earlier: &earlier,
+                directory: &directory,
+            };
+            let sections = report.sections(&systems, &Measurements::default()).into_iter();
+            let names = sections.map(|section| {
+                let is_before = section.ours.iter().any(|table| table.title == "measured before");
+                (section.name, is_before)
+            });
+            (earlier.stages(), names.collect::<Vec<_>>())
+        };
+        let shown = |all: &[(&str, bool)]| -> Vec<(String, bool)> {
+            all.iter()
+                .map(|(name, before)| (name.to_string(), *before))
+                .collect()
+        };
+        let both = vec![Stage::SideBySide, Stage::Ingest];
+        let others = shown(&[("X6", false), ("X8", true), ("X10", true)]);
+        assert_eq!(taken(&["X6"]), (both.clone(), others));
+        assert_eq!(taken(&["X10"]), (both, shown(&[("X8", true), ("X10", true)])));
+        // X11 reads what X10 reads, and was not asked for then: both are measured again.
+        let again = shown(&[("X8", true), ("X10", false), ("X11", false)]);
+        assert_eq!(taken(&["X11"]), (vec![Stage::Ingest], again));
+        std::fs::remove_dir_all(&directory).expect("it is ours");
+    }
 }

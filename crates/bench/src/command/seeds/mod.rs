@@ -48,6 +48,7 @@ pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
             &args.lineup.systems,
             args.measured_seed,
             args.warehouses,
+            |name| plan::wants(&args.only, name),
         )?,
         false => Earlier::default(),
     };

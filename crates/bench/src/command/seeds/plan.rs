@@ -15,6 +15,8 @@ const SIDE_BY_SIDE: [usize; 4] = [20, 50, 100, 200];
 pub const SHARDS: [usize; 3] = [1, 2, 4];
 /// Of the budget that goes into steps of ladders; loading, checking and the rest take what is left.
 const SHARE_OF_STEPS: f64 = 0.55;
+/// The longest budget, seconds: some thirty years, which clocks can count.
+const BUDGET_MAX_S: f64 = 1e9;
 /// A warehouse with what it grows by, in memory, generously.
 const WAREHOUSE_BYTES: f64 = 400e6;
 
@@ -132,7 +134,7 @@ impl Plan {
     }
 
     pub fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|one| one == name)
+        wants(&self.only, name)
     }
 
     pub fn says(&self) -> String {
@@ -141,6 +143,11 @@ impl Plan {
             self.processors, self.warehouses, self.duration_s, self.warmup_s, self.budget_s
         )
     }
+}
+
+/// Whether `--only` names an experiment, or nothing.
+pub fn wants(only: &[String], name: &str) -> bool {
+    only.is_empty() || only.iter().any(|one| one == name)
 }
 
 /// An eighth of all.
@@ -168,7 +175,7 @@ impl std::str::FromStr for Budget {
         let units = [("h", 3_600.0), ("m", 60.0), ("s", 1.0)];
         let seconds = units.iter().find_map(|(unit, factor)| {
             let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
-            Some(number * factor).filter(|seconds| *seconds > 0.0)
+            Some(number * factor).filter(|seconds| *seconds > 0.0 && *seconds <= BUDGET_MAX_S)
         });
         seconds
             .map(Budget)
@@ -198,6 +205,7 @@ mod tests {
         assert_eq!("40m".parse(), Ok(Budget(2_400.0)));
         assert_eq!("1.5h".parse(), Ok(Budget(5_400.0)));
         assert!("40".parse::<Budget>().is_err() && "-1s".parse::<Budget>().is_err());
+        assert!("infh".parse::<Budget>().is_err() && "1e300s".parse::<Budget>().is_err());
         assert_eq!(experiment_name("x10"), Ok("X10".to_string()));
         assert!(experiment_name("X14").is_err());
     }
