@@ -84,6 +84,7 @@ fn utility(
             let inner = ParsedStatement {
                 statement: inner.clone(),
                 range: statement.range.clone(),
+                warnings: Vec::new(),
             };
             let planned = plan_statement(&inner, parameter_types, catalog, settings)?;
             plan.parameters = planned.parameters;

@@ -53,6 +53,7 @@ pub(super) fn run(
     let statement = ParsedStatement {
         statement: create.source.clone(),
         range: 0..text.len(),
+        warnings: Vec::new(),
     };
     // Privileges are checked and locks taken; the query runs when the table is there.
     let mut query = internal::Query::prepare(&statement, text, context)?;

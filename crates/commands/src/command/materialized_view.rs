@@ -90,6 +90,7 @@ pub(super) fn create(
     let statement = ParsedStatement {
         statement: create.source.clone(),
         range: 0..text.len(),
+        warnings: Vec::new(),
     };
     // The query may call functions of others: they act in the owner's name, and cannot leave anything behind.
     routine::call::restricted(owner, context, |context| {

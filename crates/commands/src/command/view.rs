@@ -145,6 +145,7 @@ pub(super) fn meaning(
     let statement = ParsedStatement {
         statement: Statement::Query(Box::new(written.clone())),
         range: 0..text.len(),
+        warnings: Vec::new(),
     };
     let plan = internal::plan(&statement, text, context)?;
     // Fewer names than columns are fine: the rest keep those of the query.
@@ -431,6 +432,7 @@ fn expand_star(
     let statement = ParsedStatement {
         statement: Statement::Query(Box::new(query)),
         range: 0..0,
+        warnings: Vec::new(),
     };
     let plan = internal::plan(&statement, "", context)?;
     for output in plan.output.iter() {

@@ -29,6 +29,7 @@ pub(super) fn rows(
     let parsed = ParsedStatement {
         statement: query_explained(&explain.statement).clone(),
         range: 0..statement.text.len(),
+        warnings: Vec::new(),
     };
     // With the names of the EXPLAIN around it: variables stay parameters.
     let explained = Statement::new(statement.text.clone(), parsed, statement.names.clone());

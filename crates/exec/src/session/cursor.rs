@@ -61,6 +61,7 @@ impl Session {
         let statement = ParsedStatement {
             statement: declare.query.clone(),
             range: 0..text.len(),
+            warnings: Vec::new(),
         };
         // DECLARE in the extended protocol: Bind's parameters are those of the query.
         let UtilityParameters { types, values } = std::mem::take(&mut self.state.utility_parameters);

@@ -79,6 +79,7 @@ impl Session {
         let statement = ParsedStatement {
             statement: query_explained(explained).clone(),
             range: 0..text.len(),
+            warnings: Vec::new(),
         };
         let prepared = self
             .state

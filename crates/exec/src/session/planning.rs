@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mote_catalog::host::Host;
-use mote_common::{Oid, SqlError, SqlResult, error::state};
+use mote_common::error::{Severity, state};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_executor::plans::Prepared;
 use mote_executor::plans::planning::parse_text;
 use mote_grammar::ast::ParsedStatement;
@@ -56,13 +57,34 @@ impl Session {
         if let Some(statement) = &statement {
             // In a failed block nothing is planned: names are not looked up there.
             self.check_allowed(&statement.statement)?;
+            self.warn_of_precisions(statement, text, host);
         }
+        let warned = statement
+            .as_ref()
+            .is_some_and(|statement| !statement.warnings.is_empty());
         let prepared = self
             .state
             .plan_prepared(text.into(), statement.map(Arc::new), types, host)?;
         // Under the text and the types that the client gave, by which another session of this worker finds it.
-        self.state.remember(text, types, Some(prepared.clone()));
+        // What the client was warned of is told again when the text comes again.
+        if !warned {
+            self.state.remember(text, types, Some(prepared.clone()));
+        }
         Ok(prepared)
+    }
+
+    /// Tells the client which precisions of a statement are lower than it says.
+    pub(super) fn warn_of_precisions(&self, statement: &ParsedStatement, text: &str, host: &mut dyn Host) {
+        if self.state.settings.effective.client_min_messages > Severity::Warning {
+            return;
+        }
+        for lowered in &statement.warnings {
+            let message = format!("{} precision reduced to maximum allowed, 6", lowered.written);
+            let warning = SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+                .severity(Severity::Warning)
+                .at(lowered.location.position(text));
+            host.notice(warning);
+        }
     }
 
     /// The columns a plan yields, or None if it yields no rows. Utilities are described by what runs them.

@@ -398,6 +398,7 @@ impl Session {
     ) -> SqlResult<()> {
         // Before it is planned: in a failed block names are not looked up.
         self.check_allowed(&statement.statement)?;
+        self.warn_of_precisions(&statement, source, host);
         // Not from the cache, whose key is a text of one statement.
         let prepared =
             self.state

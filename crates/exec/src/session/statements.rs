@@ -40,6 +40,7 @@ impl Session {
         let statement = ParsedStatement {
             statement: prepare.statement.clone(),
             range: 0..text.len(),
+            warnings: Vec::new(),
         };
         let prepared = self
             .state

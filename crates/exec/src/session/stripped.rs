@@ -86,6 +86,10 @@ impl Session {
         if statements.len() != 1 {
             return None;
         }
+        // The client is warned each time, and of the places in its own text.
+        if !statements[0].warnings.is_empty() {
+            return None;
+        }
         let statement = statements.pop().map(Arc::new);
         let prepared = self
             .state

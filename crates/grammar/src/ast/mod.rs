@@ -143,4 +143,15 @@ pub struct ParsedStatement {
     /// Byte range in the text given to `parse`, without the semicolon and surrounding space. Locations in the tree
     /// count from the start of that text, not from the start of this range.
     pub range: std::ops::Range<usize>,
+    /// What was written and cannot be had, in the order in which it is told.
+    pub warnings: Vec<LoweredPrecision>,
+}
+
+/// More digits of a second than there are were asked for: `time(7)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoweredPrecision {
+    /// As messages write the type: `TIMESTAMP(7) WITH TIME ZONE`.
+    pub written: String,
+    /// Where the type stands, if that is told.
+    pub location: Location,
 }

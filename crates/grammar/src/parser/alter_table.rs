@@ -7,6 +7,7 @@ use mote_common::{SqlError, SqlResult};
 use pg_raw_parse::{Node, nodes, raw};
 
 use super::convert::Converter;
+use super::precision::Told;
 use crate::ast::*;
 
 impl Converter<'_> {
@@ -79,7 +80,7 @@ impl Converter<'_> {
             },
             AT_AddColumn => match node.def() {
                 Node::ColumnDef(column) => Command::AddColumn {
-                    column: Box::new(self.column_definition(column)?),
+                    column: Box::new(self.column_definition(column, Told::Twice)?),
                     if_not_exists: node.missing_ok,
                 },
                 other => return Err(self.unexpected(other, "ADD COLUMN")),
@@ -145,7 +146,7 @@ impl Converter<'_> {
             AT_AlterColumnType => match node.def() {
                 Node::ColumnDef(definition) => Command::SetType {
                     column,
-                    type_name: self.required_type(definition.type_name())?,
+                    type_name: self.changed_type(definition.type_name())?,
                     collation: self.collation(definition.coll_clause())?,
                     using: self.optional(definition.raw_default())?,
                 },

@@ -6,6 +6,7 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{ConstValue, Node, nodes, raw};
 
+use super::precision::LoweredPrecisions;
 use crate::ast::*;
 
 /// What a node of the tree costs to walk, in units of `work`.
@@ -18,6 +19,7 @@ pub(super) struct Converter<'t> {
     work: Meter,
     /// The leftmost SELECT of the statement may have an INTO, and it has not been seen yet.
     pub(super) into_allowed: bool,
+    pub(super) lowered: LoweredPrecisions,
 }
 
 impl<'t> Converter<'t> {
@@ -27,6 +29,7 @@ impl<'t> Converter<'t> {
             depth: 0,
             work: Meter::default(),
             into_allowed: false,
+            lowered: LoweredPrecisions::default(),
         }
     }
 
@@ -144,14 +147,16 @@ impl<'t> Converter<'t> {
             parts: self.names(uncast(node.names()))?,
             location,
         };
-        Ok(TypeName {
+        let name = TypeName {
             name,
             modifiers,
             array_bounds,
             set_of: node.setof,
             percent_type: node.pct_type,
             location,
-        })
+        };
+        self.lowered.note_type(&name);
+        Ok(name)
     }
 
     /// A type where the grammar always has one.

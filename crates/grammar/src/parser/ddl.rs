@@ -6,6 +6,7 @@ use pg_raw_parse::list::NodeList;
 use pg_raw_parse::{Node, nodes, raw};
 
 use super::convert::{Converter, uncast};
+use super::precision::Told;
 use super::select::{nulls_order, sort_direction};
 use crate::ast::*;
 
@@ -56,7 +57,7 @@ impl Converter<'_> {
                     table
                         .element_order
                         .push(TableElement::Column(table.columns.len()));
-                    table.columns.push(self.column_definition(column)?);
+                    table.columns.push(self.column_definition(column, Told::Twice)?);
                 }
                 Node::TableLikeClause(like) => {
                     table.element_order.push(TableElement::Like(table.like.len()));
@@ -69,14 +70,18 @@ impl Converter<'_> {
         Ok(table)
     }
 
-    pub(super) fn column_definition(&mut self, node: &nodes::ColumnDef) -> SqlResult<ColumnDefinition> {
+    pub(super) fn column_definition(
+        &mut self,
+        node: &nodes::ColumnDef,
+        told: Told,
+    ) -> SqlResult<ColumnDefinition> {
         if !node.fdwoptions().is_empty() {
             return Err(self.unsupported("OPTIONS of a column", node.location));
         }
         Ok(ColumnDefinition {
             name: node.colname().unwrap_or_default().into(),
             type_name: match node.type_name() {
-                Some(type_name) => Some(self.type_name(type_name)?),
+                Some(type_name) => Some(self.told(told, |this| this.type_name(type_name))?),
                 None => None,
             },
             collation: self.collation(node.coll_clause())?,

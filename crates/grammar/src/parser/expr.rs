@@ -411,6 +411,7 @@ impl Converter<'_> {
             SVFOP_CURRENT_SCHEMA => SqlValueFunction::CurrentSchema,
             _ => return Err(self.unexpected(Node::SQLValueFunction(node), "an expression")),
         };
+        self.lowered.note_value(function, node.typmod);
         Ok(ExprKind::SqlValue {
             function,
             precision: (node.typmod >= 0).then_some(node.typmod),

@@ -19,6 +19,7 @@ mod dml;
 mod expr;
 pub mod normalized;
 mod object;
+mod precision;
 mod publication;
 mod select;
 mod utility;
@@ -62,8 +63,14 @@ pub fn parse(text: &str) -> SqlResult<Vec<ParsedStatement>> {
     let mut statements = Vec::with_capacity(parsed.len());
     for raw_statement in parsed.iter() {
         let range = statement_range(text, raw_statement.stmt_location, raw_statement.stmt_len);
-        let statement = Converter::new(text).statement(raw_statement.stmt())?;
-        statements.push(ParsedStatement { statement, range });
+        let mut converter = Converter::new(text);
+        let statement = converter.statement(raw_statement.stmt())?;
+        let warnings = converter.into_warnings();
+        statements.push(ParsedStatement {
+            statement,
+            range,
+            warnings,
+        });
     }
     Ok(statements)
 }

@@ -6,6 +6,7 @@ use pg_raw_parse::list::NodeList;
 use pg_raw_parse::{Node, nodes, raw};
 
 use super::convert::{Converter, uncast};
+use super::precision::Told;
 use crate::ast::*;
 
 /// PostgreSQL's bits of a trigger's type.
@@ -100,7 +101,7 @@ impl Converter<'_> {
         } else {
             Some(self.each(node.objargs(), |this, argument| match argument {
                 Node::None => Ok(None),
-                Node::TypeName(type_name) => this.type_name(type_name).map(Some),
+                Node::TypeName(type_name) => this.unplaced_type(type_name).map(Some),
                 other => Err(this.unexpected(other, "a list of argument types")),
             })?)
         };
@@ -310,7 +311,7 @@ impl Converter<'_> {
             or_replace: node.replace,
             parameters: self.each(uncast(node.parameters()), Self::function_parameter)?,
             returns: match node.return_type() {
-                Some(type_name) => Some(self.type_name(type_name)?),
+                Some(type_name) => Some(self.unplaced_type(type_name)?),
                 None => None,
             },
             options: self.options(uncast(node.options()))?,
@@ -336,7 +337,7 @@ impl Converter<'_> {
         };
         Ok(FunctionParameter {
             name: node.name().map(Name::from),
-            type_name: self.required_type(node.arg_type())?,
+            type_name: self.told(Told::Unplaced, |this| this.required_type(node.arg_type()))?,
             mode: match node.mode {
                 FUNC_PARAM_IN => ParameterMode::In,
                 FUNC_PARAM_OUT => ParameterMode::Out,
@@ -421,9 +422,11 @@ impl Converter<'_> {
     pub(super) fn create_domain(&mut self, node: &nodes::CreateDomainStmt) -> SqlResult<CreateDomain> {
         Ok(CreateDomain {
             name: self.qualified_name(uncast(node.domainname()), -1)?,
-            type_name: self.required_type(node.type_name())?,
+            type_name: self.told(Told::Unplaced, |this| this.required_type(node.type_name()))?,
             collation: self.collation(node.coll_clause())?,
-            constraints: self.constraints(uncast(node.constraints()))?,
+            constraints: self.told(Told::Unplaced, |this| {
+                this.constraints(uncast(node.constraints()))
+            })?,
         })
     }
 
@@ -458,7 +461,7 @@ impl Converter<'_> {
         Ok(CreateCompositeType {
             name: self.required_relation(node.typevar())?,
             columns: self.each(columns, |this, column| match column {
-                Node::ColumnDef(column) => this.column_definition(column),
+                Node::ColumnDef(column) => this.column_definition(column, Told::Unplaced),
                 other => Err(this.unexpected(other, "CREATE TYPE")),
             })?,
         })

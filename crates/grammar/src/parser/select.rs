@@ -6,6 +6,7 @@ use pg_raw_parse::list::NodeList;
 use pg_raw_parse::{Node, nodes, raw};
 
 use super::convert::{Converter, uncast};
+use super::precision::Told;
 use crate::ast::*;
 
 /// PostgreSQL's bits of a window frame.
@@ -267,7 +268,7 @@ impl Converter<'_> {
 
     fn column_definitions(&mut self, list: &NodeList) -> SqlResult<Vec<ColumnDefinition>> {
         self.each(list, |this, node| match node {
-            Node::ColumnDef(column) => this.column_definition(column),
+            Node::ColumnDef(column) => this.column_definition(column, Told::Once),
             other => Err(this.unexpected(other, "a column definition list")),
         })
     }

@@ -228,7 +228,7 @@ fn numeric_typmod_from_args(args: &[i32]) -> SqlResult<i32> {
     Ok(numeric_typmod(precision, scale))
 }
 
-/// Above six digits PostgreSQL lowers the precision with a warning; the value is what matters here.
+/// Above six digits the precision is lowered; whoever parses a client's text warns of it (`grammar::parser`).
 fn precision_typmod(name: &str, suffix: &str, args: &[i32]) -> SqlResult<i32> {
     match *args {
         [precision] if precision < 0 => Err(invalid(format!(

@@ -77,6 +77,7 @@ pub(super) fn query(
     let parsed = ParsedStatement {
         statement: statement.clone(),
         range: 0..text.len(),
+        warnings: Vec::new(),
     };
     run(&parsed, text, copy, options, context)
 }

@@ -1,6 +1,6 @@
 //! One statement of each kind reaches the node it should, with the options that tell it apart.
 
-use super::one;
+use super::{one, parse};
 use crate::ast::*;
 
 #[test]
@@ -184,4 +184,48 @@ fn column_constraints_keep_their_attributes() {
     assert!(key.deferrable && key.initially_deferred && !key.not_enforced);
     assert_eq!(not_null.kind, ConstraintKind::NotNull { column: None });
     assert!(check.not_enforced && !check.not_valid);
+}
+
+/// What is told of a text: the type as it was written, and the byte at which it stands; -1 for none.
+fn lowered(text: &str) -> Vec<(String, i32)> {
+    let statements = parse(text).expect("a statement");
+    let warnings = statements.into_iter().flat_map(|statement| statement.warnings);
+    warnings
+        .map(|lowered| (lowered.written, lowered.location.0))
+        .collect()
+}
+
+#[test]
+fn precisions_above_six_are_told_as_often_as_types_are_looked_at() {
+    let told = |written: &str, at: i32| (written.to_owned(), at);
+    assert_eq!(
+        lowered("select '1'::time(6), interval '1' hour, 1::numeric(9)"),
+        []
+    );
+    assert_eq!(lowered("select null::s.time(7), null::timestamp"), []);
+    assert_eq!(
+        lowered("select '1'::time(7); select current_time(8)"),
+        [told("TIME(7)", 12), told("TIME(8) WITH TIME ZONE", -1)]
+    );
+    assert_eq!(
+        lowered("select interval '1' second(7), interval(8) '1'"),
+        [told("INTERVAL(7)", 7), told("INTERVAL(8)", 31)]
+    );
+    // A column twice, its default once.
+    assert_eq!(
+        lowered("create table t (a time(7) default '1'::time(8), b timestamptz(9))"),
+        [
+            told("TIME(7)", 18),
+            told("TIME(8)", 39),
+            told("TIMESTAMP(9) WITH TIME ZONE", 50),
+            told("TIME(7)", -1),
+            told("TIMESTAMP(9) WITH TIME ZONE", -1),
+        ]
+    );
+    assert_eq!(
+        lowered("alter table t alter a type time(7)"),
+        [told("TIME(7)", -1), told("TIME(7)", -1)]
+    );
+    assert_eq!(lowered("drop function f(time(7))"), [told("TIME(7)", -1)]);
+    assert_eq!(lowered("create type t as (a time(7))"), [told("TIME(7)", -1)]);
 }
