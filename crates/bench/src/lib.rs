@@ -3,11 +3,10 @@
 //! Read in this order:
 //!  1. `mote_driver`: the client half of the protocol on an epoll loop of coroutines.
 //!  2. `mote_measure`: phases, histograms, processor time.
-//!  3. `workload`: what is run; `workload::tpcc` first.
-//!  4. `history`: what clients saw, and which anomalies it shows.
-//!  5. `report`: text, JSON, HTML.
-//!  6. `server`: servers that experiments start for themselves.
-//!  7. `command`: what a user types.
+//!  3. `mote_workload`: what is run and proved; `tpcc` first.
+//!  4. `report`: text, JSON, HTML.
+//!  5. `server`: servers that experiments start for themselves.
+//!  6. `command`: what a user types.
 //!
 //! Promises: every figure comes with its settings; latencies include retries and waiting; errors are counted by
 //! SQLSTATE; a run that proves something exits with 0 only if the proof holds. The server is another process, reached
@@ -15,8 +14,6 @@
 //! Leaves out: audited results, prices, and every claim of comparability with published TPC figures.
 #![forbid(unsafe_code)]
 
-pub mod workload;
-pub mod history;
 pub mod report;
 pub mod server;
 pub mod command;

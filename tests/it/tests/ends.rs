@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use mote_bench::workload::neighbours::HEAVY;
 use mote_common::prng::Prng;
 use mote_it::TestServer;
 use mote_it::waiting::{pid, without_time_limit};
 use mote_it::wire::*;
+use mote_workload::neighbours::HEAVY;
 
 /// From the cancel, or from when the time is up, to the answer.
 const SOON: Duration = Duration::from_secs(2);

@@ -7,9 +7,9 @@ use super::args::AcidArgs;
 use super::quiet::Quiet;
 use crate::report::{json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::acid::{Stage, TestVerdict};
-use crate::workload::tpcc::{self, Isolation, LoadMode, Settings, consistency, load};
 use mote_driver::Admin;
+use mote_workload::tpcc::acid::{Stage, TestVerdict};
+use mote_workload::tpcc::{self, Isolation, LoadMode, Settings, consistency, load};
 
 pub fn run(args: &AcidArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let subject = Subject::new(&args.target, embedded)?;

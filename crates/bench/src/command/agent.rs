@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 
 use super::args::AgentArgs;
-use crate::workload::tpcc::remote;
 use mote_measure::agents::{Leader, Task};
+use mote_workload::tpcc::remote;
 
 pub fn run(args: &AgentArgs) -> Result<bool, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", args.listen);

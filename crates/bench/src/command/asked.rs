@@ -12,12 +12,12 @@ use super::quiet::Quiet;
 use super::tpcc::processors;
 use crate::report::html::{self, AskedBar};
 use crate::report::{json, table};
-use crate::workload::answers::Question;
-use crate::workload::loader::{self, Data, LoadMode};
-use crate::workload::tpcc::Observer;
 use mote_driver::admin::TextRow;
 use mote_driver::{Admin, DriverError, DriverResult, Target};
 use mote_measure::readback;
+use mote_workload::answers::Question;
+use mote_workload::loader::{self, Data, LoadMode};
+use mote_workload::tpcc::Observer;
 
 /// Beyond the server's own time limit nothing is waited for, and the query is not asked again.
 const TIMED_OUT: &str = "57014";

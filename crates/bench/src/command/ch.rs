@@ -11,11 +11,11 @@ use super::contenders::{self, Contender, geometric_mean, median};
 use super::quiet::Quiet;
 use crate::report::table;
 use crate::server::EmbeddedServer;
-use crate::workload::answers::Question;
-use crate::workload::ch::{self, SCHEMA, Tables};
-use crate::workload::loader::LoadMode;
-use crate::workload::tpcc::{self, Settings};
 use mote_driver::Target;
+use mote_workload::answers::Question;
+use mote_workload::ch::{self, SCHEMA, Tables};
+use mote_workload::loader::LoadMode;
+use mote_workload::tpcc::{self, Settings};
 
 pub fn run(args: &ChArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let asking = &args.asking;

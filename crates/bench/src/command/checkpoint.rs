@@ -12,12 +12,12 @@ use super::quiet::Quiet;
 use super::restart::{Place, load_settings, starter, with_terminals};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::consistency::ConditionVerdict;
-use crate::workload::tpcc::mix::KIND_NAMES;
-use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer};
 use mote_driver::{Admin, Target};
 use mote_measure::cpu::ProcessTree;
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::tpcc::consistency::ConditionVerdict;
+use mote_workload::tpcc::mix::KIND_NAMES;
+use mote_workload::tpcc::{self, DISCLAIMER, LoadMode, Observer};
 
 /// How much the 99th percentile of new orders may rise while a checkpoint runs.
 const TARGET_RISE: f64 = 0.2;

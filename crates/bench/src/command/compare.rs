@@ -15,13 +15,13 @@ use super::{Subject, default_driver_threads};
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::{EmbeddedServer, ListeningProcess, RunningServer};
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::point;
-use crate::workload::tpcc::consistency::ConditionVerdict;
-use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 use mote_driver::{Admin, Target};
 use mote_measure::cpu::ProcessTree;
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::point;
+use mote_workload::tpcc::consistency::ConditionVerdict;
+use mote_workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 
 const TPCC_CONNECTIONS: [usize; 2] = [16, 500];
 const POINT_CONNECTIONS: [usize; 2] = [64, 500];

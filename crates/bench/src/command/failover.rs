@@ -14,8 +14,8 @@ use crate::report::pairs::{TARGET_HEADER, TakeOver, Target, worst};
 use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::DISCLAIMER;
 use mote_measure::RunOutcome;
+use mote_workload::tpcc::DISCLAIMER;
 
 /// What the first system is held to, in seconds.
 const SILENT_MAX_S: f64 = 3.0;

@@ -11,12 +11,12 @@ use super::restart::{Place, load_settings, starter, with_terminals};
 use super::{default_driver_threads, tpcc as tpcc_command};
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::commit;
-use crate::workload::tpcc::{self, DISCLAIMER, LoadMode};
 use mote_driver::{Admin, Target};
 use mote_measure::cpu::ProcessTree;
 use mote_measure::disk;
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::commit;
+use mote_workload::tpcc::{self, DISCLAIMER, LoadMode};
 
 /// Share of the throughput without waiting for the disk that durable commits should keep.
 const TARGET_DURABLE: f64 = 0.9;

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::Subject;
 use super::args::HistoryArgs;
-use crate::history::check::{Anomaly, Level, Verdict, check};
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer};
-use crate::workload::history::{Plan, Record, Stage, run as run_workload, set_up};
 use mote_driver::Target;
+use mote_workload::anomalies::check::{Anomaly, Level, Verdict, check};
+use mote_workload::history::{Plan, Record, Stage, run as run_workload, set_up};
 
 pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let plan = Plan {

@@ -8,10 +8,10 @@ use super::{Subject, default_driver_threads};
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::hot_row;
-use crate::workload::lock_latency::{self, Latency};
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::hot_row;
+use mote_workload::lock_latency::{self, Latency};
 
 /// mote's updates per second over PostgreSQL's.
 const RATIO_TARGET: f64 = 10.0;

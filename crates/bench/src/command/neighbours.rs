@@ -8,9 +8,9 @@ use super::{Subject, default_driver_threads};
 use crate::report::html::{self, NeighbourBar, NeighbourLimits};
 use crate::report::{json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::neighbours::{self, Beside, HEAVY, Heavy};
-use crate::workload::point;
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::neighbours::{self, Beside, HEAVY, Heavy};
+use mote_workload::point;
 
 /// Rows that the selects choose from.
 const POINT_ROWS: i32 = 100_000;

@@ -18,12 +18,12 @@ use super::systems::{Hands, Present, remove, shell, tell};
 use super::victim::{Patient, link_to};
 use super::{default_driver_threads, local_server};
 use crate::server::{EmbeddedServer, RunningServer, temporary_directory};
-use crate::workload::tpcc::{self, LoadMode, Settings};
 use mote_driver::{Admin, DriverResult, Target};
 use mote_measure::RunOutcome;
 use mote_measure::cpu::ProcessTree;
 use mote_measure::faults::link::Link;
 use mote_measure::faults::{Event, Recovery, Schedule};
+use mote_workload::tpcc::{self, LoadMode, Settings};
 
 /// Below the directory of the experiment.
 const STANDBY_DATA: &str = "mote-standby-data";

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::workload::tpcc::HomeMode;
-use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
+use mote_workload::tpcc::HomeMode;
+use mote_workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 
 /// About other programs, or about what this laboratory does in its own way.
 const WITHOUT_MEANING: [&str; 19] = [

@@ -1,8 +1,8 @@
 //! An observer of experiments that says what goes on, and nothing each second.
 
-use crate::workload::tpcc::Observer;
-use crate::workload::tpcc::consistency::ConditionVerdict;
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::tpcc::Observer;
+use mote_workload::tpcc::consistency::ConditionVerdict;
 
 #[derive(Clone)]
 pub struct Quiet {

@@ -15,13 +15,13 @@ use crate::report::pairs::{Behind, Cost, Paired, TARGET_HEADER, Target, confiden
 use crate::report::section::{Proof, judgement};
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::consistency::{self, ConditionVerdict};
-use crate::workload::tpcc::{self, DISCLAIMER, Observer, schema};
 use mote_driver::{Admin, DriverResult};
 use mote_measure::cpu::ProcessTree;
 use mote_measure::distance::{DistanceWatch, Look};
 use mote_measure::outcome::SeriesPoint;
 use mote_measure::pinning::Processors;
+use mote_workload::tpcc::consistency::{self, ConditionVerdict};
+use mote_workload::tpcc::{self, DISCLAIMER, Observer, schema};
 
 /// What a system may lose, by connections, and what its standby may be behind.
 const NOPM_MIN: [(usize, f64); 2] = [(64, 0.98), (16, 0.95)];

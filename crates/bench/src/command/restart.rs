@@ -12,10 +12,10 @@ use super::quiet::Quiet;
 use super::tpcc as tpcc_command;
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
-use crate::workload::tpcc::{self, LoadMode, Settings};
 use mote_driver::{Admin, Target};
 use mote_measure::cpu::ProcessTree;
 use mote_measure::disk;
+use mote_workload::tpcc::{self, LoadMode, Settings};
 
 /// Checkpoint bytes a second and core that a cold start should reach.
 const TARGET_PER_CORE: f64 = 0.4e9;

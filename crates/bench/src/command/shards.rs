@@ -13,10 +13,10 @@ use super::{Subject, default_driver_threads};
 use crate::report::html::{self, ShardsStep};
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Observer, Settings, ShardsReport};
 use mote_driver::Target;
 use mote_measure::cpu::ProcessTree;
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::tpcc::{self, DISCLAIMER, Experiment, Observer, Settings, ShardsReport};
 
 /// Order entry over so many servers.
 #[derive(Serialize)]

@@ -12,12 +12,12 @@ use crate::report::live::Live;
 use crate::report::store::Store;
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::canned::CannedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::{ingest, point};
 use mote_driver::{Admin, StatementSet};
 use mote_measure::outcome::SeriesPoint;
 use mote_measure::{RunOutcome, readback};
+use mote_workload::canned::CannedServer;
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::{ingest, point};
 
 pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let subject = Subject::new(&args.target, embedded)?;

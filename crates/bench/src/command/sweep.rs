@@ -10,9 +10,9 @@ use crate::report::html::{self, LadderStep};
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::consistency::ConditionVerdict;
-use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::tpcc::consistency::ConditionVerdict;
+use mote_workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 
 /// One step of the ladder on one system.
 #[derive(Serialize)]

@@ -10,11 +10,11 @@ use super::tpcc::processors;
 use super::{default_driver_threads, workload};
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::contract::Workload;
-use crate::workload::crew::CrewPlan;
-use crate::workload::loader::{self, LoadMode};
-use crate::workload::sysbench::{Mix, Sysbench};
-use crate::workload::tpcc::Observer;
+use mote_workload::contract::Workload;
+use mote_workload::crew::CrewPlan;
+use mote_workload::loader::{self, LoadMode};
+use mote_workload::sysbench::{Mix, Sysbench};
+use mote_workload::tpcc::Observer;
 
 /// What one server did in one step: medians of the rounds.
 #[derive(Serialize)]

@@ -10,11 +10,11 @@ use crate::report::live::Live;
 use crate::report::store::Store;
 use crate::report::{Summary, benchmarksql, html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::consistency::{self, ConditionVerdict};
-use crate::workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
-use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
 use mote_driver::Admin;
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::tpcc::consistency::{self, ConditionVerdict};
+use mote_workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
+use mote_workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
 
 /// New orders per minute that ten terminals with keying and think times can enter at most.
 const CEILING_PER_WAREHOUSE: f64 = 12.86;

@@ -7,9 +7,9 @@ use super::asked::{self, Patience, Topic};
 use super::contenders;
 use super::quiet::Quiet;
 use crate::server::EmbeddedServer;
-use crate::workload::loader::LoadMode;
-use crate::workload::tpch::{self, SCHEMA, Tables};
 use mote_tpch::TpcH;
+use mote_workload::loader::LoadMode;
+use mote_workload::tpch::{self, SCHEMA, Tables};
 
 pub fn run(args: &TpcHArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let asking = &args.asking;

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::args::VerifyArgs;
 use crate::report::{json, table};
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::tpcc::shards::{conditions, decisions};
-use crate::workload::tpcc::{consistency, ledger, load};
 use mote_driver::{Admin, Target};
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::tpcc::shards::{conditions, decisions};
+use mote_workload::tpcc::{consistency, ledger, load};
 
 pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let targets: Vec<Target> = args

@@ -12,20 +12,20 @@ use crate::report::table::{COMPARISON_HEADER, comparison_row};
 use crate::report::versus::{Outcome, System};
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::contract::Workload;
-use crate::workload::crew::CrewPlan;
-use crate::workload::tpcc::consistency;
-use crate::workload::tpcc::mix::WRITING;
-use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
-use crate::workload::{loader, point};
 use mote_driver::Admin;
 use mote_measure::RunOutcome;
 use mote_measure::arrivals::OpenLoop;
 use mote_measure::buckets::Buckets;
 use mote_measure::readback;
 use mote_measure::statistics::{self, BLOCKS_MIN, Block, Metric, Plan, Verdict};
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::contract::Workload;
+use mote_workload::crew::CrewPlan;
+use mote_workload::tpcc::consistency;
+use mote_workload::tpcc::mix::WRITING;
+use mote_workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
+use mote_workload::{loader, point};
 
 const METRICS: [Metric; 4] = [
     Metric::Throughput,

@@ -9,19 +9,19 @@ use super::{Subject, default_driver_threads, find_rate};
 use crate::report::live::Live;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
-use crate::workload::contract::{TallyVerdict, Workload};
-use crate::workload::crew::{self, CrewPlan};
-use crate::workload::loader::{self, LoadMode};
-use crate::workload::smallbank::SmallBank;
-use crate::workload::tatp::Tatp;
-use crate::workload::tpcb::TpcB;
-use crate::workload::tpcc::Isolation;
-use crate::workload::ycsb::Ycsb;
 use mote_driver::{Admin, DriverError, Target};
 use mote_measure::RunOutcome;
 use mote_measure::arrivals::OpenLoop;
 use mote_measure::faults::Faults;
 use mote_measure::outcome::SeriesPoint;
+use mote_workload::contract::{TallyVerdict, Workload};
+use mote_workload::crew::{self, CrewPlan};
+use mote_workload::loader::{self, LoadMode};
+use mote_workload::smallbank::SmallBank;
+use mote_workload::tatp::Tatp;
+use mote_workload::tpcb::TpcB;
+use mote_workload::tpcc::Isolation;
+use mote_workload::ycsb::Ycsb;
 
 pub fn tpcb(args: &TpcbArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let bank = TpcB {
@@ -243,7 +243,7 @@ pub fn conditions(
     workload: &dyn Workload,
     isolation: Option<Isolation>,
     target: &Target,
-) -> Result<Vec<crate::workload::condition::ConditionVerdict>, String> {
+) -> Result<Vec<mote_workload::condition::ConditionVerdict>, String> {
     // A fresh connection: the run may have been one in which the server was restarted.
     let failed = |error: DriverError| format!("cannot connect for the conditions: {error}");
     let mut admin = Admin::connect(target).map_err(failed)?;

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::summary::{KindSummary, Summary};
-use crate::workload::tpcc::Experiment;
-use crate::workload::tpcc::mix::{KIND_NAMES, KINDS};
 use mote_measure::RunOutcome;
 use mote_measure::buckets::Buckets;
+use mote_workload::tpcc::Experiment;
+use mote_workload::tpcc::mix::{KIND_NAMES, KINDS};
 
 /// Writes the files into a directory, which is made if need be.
 pub fn write(
@@ -170,8 +170,8 @@ mod tests {
         let summary = Summary::new(
             &outcome,
             KIND_NAMES,
-            Some(crate::workload::tpcc::mix::Kind::Delivery as usize),
-            Some(crate::workload::tpcc::mix::Kind::DeliveryBackground as usize),
+            Some(mote_workload::tpcc::mix::Kind::Delivery as usize),
+            Some(mote_workload::tpcc::mix::Kind::DeliveryBackground as usize),
         );
         for text in [
             transaction_summary(&summary),

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::summary::Summary;
-use crate::workload::tpcc::mix::KIND_NAMES;
-use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 use mote_measure::RunOutcome;
 use mote_measure::buckets::Buckets;
+use mote_workload::tpcc::mix::KIND_NAMES;
+use mote_workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 
 /// The machine and the moment, so that a figure can be told from one of another machine.
 pub fn environment() -> Value {

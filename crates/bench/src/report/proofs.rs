@@ -1,9 +1,9 @@
 //! What a run proves, as reports show it.
 
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::contract::TallyVerdict;
-use crate::workload::loader;
-use crate::workload::tpcc::input_audit::Verdict;
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::contract::TallyVerdict;
+use mote_workload::loader;
+use mote_workload::tpcc::input_audit::Verdict;
 
 #[derive(Default)]
 pub struct Proofs {

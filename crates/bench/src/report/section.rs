@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::page::Chart;
 use super::table;
-use crate::workload::tpcc::DISCLAIMER;
+use mote_workload::tpcc::DISCLAIMER;
 
 /// Something that was proven or not.
 #[derive(Serialize)]

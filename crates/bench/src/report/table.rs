@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::summary::{KindSummary, Summary};
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::loader;
-use crate::workload::tpcc::input_audit::Verdict;
-use crate::workload::tpcc::ledger::LedgerVerdict;
-use crate::workload::tpcc::shards::decisions::Recovered;
 use mote_measure::faults::Recoveries;
 use mote_measure::statistics::{self, Metric};
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::loader;
+use mote_workload::tpcc::input_audit::Verdict;
+use mote_workload::tpcc::ledger::LedgerVerdict;
+use mote_workload::tpcc::shards::decisions::Recovered;
 
 /// Lays out rows under a header; the first column is text, the others are numbers.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{MeasuredArgs, OutputArgs};
-use crate::workload::loader::LoadMode;
-use crate::workload::sysbench::{Draw, Mix};
 use mote_tpch::{SCALE_MAX, SCALE_MIN};
+use mote_workload::loader::LoadMode;
+use mote_workload::sysbench::{Draw, Mix};
 
 /// The servers that do the same in turn.
 #[derive(Args, Debug, Clone)]

@@ -28,9 +28,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
-use crate::workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
 use mote_measure::pinning::Pins;
+use mote_workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
+use mote_workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
 ///

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{MeasuredArgs, OutputArgs, TargetArgs, TerminalArgs};
-use crate::history::check::Level;
-use crate::workload::history::{Exclusion, Workload};
-use crate::workload::tpcc::LoadMode;
 use mote_measure::faults::Schedule;
+use mote_workload::anomalies::check::Level;
+use mote_workload::history::{Exclusion, Workload};
+use mote_workload::tpcc::LoadMode;
 
 /// mote and PostgreSQL side by side, interleaved, with targets.
 ///

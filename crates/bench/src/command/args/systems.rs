@@ -8,9 +8,9 @@ use super::contenders::parse_seconds;
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
 use crate::command::seeds::plan::{Budget, experiment_name};
 use crate::server::SpawnedServer;
-use crate::workload::catalogue::Known;
-use crate::workload::ycsb::Letter;
 use mote_measure::arrivals::ArrivalKind;
+use mote_workload::catalogue::Known;
+use mote_workload::ycsb::Letter;
 
 /// Lists the runs that a store holds.
 #[derive(Args, Debug)]

@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{FaultArgs, MeasuredArgs, OpenLoopArgs, OutputArgs, RecordArgs, TargetArgs};
-use crate::workload::catalogue::{ACCOUNTS_PER_BRANCH, FIELD_BYTES, HOT_CUSTOMERS, HOT_PERCENT};
-use crate::workload::loader::LoadMode;
-use crate::workload::tpcc::Isolation;
-use crate::workload::ycsb::{FIELD_BYTES_MIN, Letter};
+use mote_workload::catalogue::{ACCOUNTS_PER_BRANCH, FIELD_BYTES, HOT_CUSTOMERS, HOT_PERCENT};
+use mote_workload::loader::LoadMode;
+use mote_workload::tpcc::Isolation;
+use mote_workload::ycsb::{FIELD_BYTES_MIN, Letter};
 
 /// What is the same for all workloads.
 #[derive(Args, Debug, Clone)]

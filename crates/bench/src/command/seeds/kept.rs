@@ -12,7 +12,7 @@ use super::stage::{Ended, Stage, State};
 use crate::command::systems::Systems;
 use crate::report::section::Section;
 use crate::report::{html, json};
-use crate::workload::tpcc::DISCLAIMER;
+use mote_workload::tpcc::DISCLAIMER;
 
 const JSON: &str = "seeds.json";
 const PAGE: &str = "index.html";

@@ -19,14 +19,14 @@ use super::stage::{Ended, Stage};
 use crate::report::section::Proof;
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
-use crate::workload::closed_loop::LoopPlan;
-use crate::workload::ingest;
-use crate::workload::tpcc::mix::{MixMode, WRITING};
-use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 use mote_driver::Admin;
 use mote_measure::halt::{self, Halted};
 use mote_measure::statistics::balanced_orders;
 use mote_measure::{RunOutcome, readback};
+use mote_workload::closed_loop::LoopPlan;
+use mote_workload::ingest;
+use mote_workload::tpcc::mix::{MixMode, WRITING};
+use mote_workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 
 /// Below the directory of the report.
 const SHARDS_DATA: &str = "mote-shards-data";

@@ -8,7 +8,7 @@ use super::measure::{Ladder, Measurements, Step, order_entry_step, provide, sett
 use super::plan::Plan;
 use super::stage::Stage;
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::{LoadMode, Settings};
+use mote_workload::tpcc::{LoadMode, Settings};
 
 /// The measured window of a fail-over at least, and the shares of it after which the primary is killed.
 const FAIL_OVER_S: f64 = 12.0;

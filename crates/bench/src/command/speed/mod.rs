@@ -15,7 +15,7 @@ use super::judgement::{self, Judgement};
 use super::quiet::Quiet;
 use crate::report::{html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::DISCLAIMER;
+use mote_workload::tpcc::DISCLAIMER;
 
 /// What the reference is called.
 const REFERENCE: &str = "reference";

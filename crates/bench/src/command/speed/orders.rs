@@ -6,9 +6,9 @@ use crate::command::default_driver_threads;
 use crate::command::judgement::Judgement;
 use crate::command::tpcc::summarize;
 use crate::report::table;
-use crate::workload::loader::LoadMode;
-use crate::workload::tpcc::{self, ActiveWarehouses, Execution, Settings};
 use mote_driver::{Admin, Target};
+use mote_workload::loader::LoadMode;
+use mote_workload::tpcc::{self, ActiveWarehouses, Execution, Settings};
 
 const FEW: usize = 16;
 const MANY: usize = 500;

@@ -6,12 +6,12 @@ use crate::command::asked::{self, Line, Patience};
 use crate::command::contenders::{Contender, geometric_mean};
 use crate::command::judgement::Judgement;
 use crate::command::sysbench;
-use crate::workload::answers::Question;
-use crate::workload::ch;
-use crate::workload::loader::{Data, LoadMode};
-use crate::workload::sysbench::{Draw, Mix};
-use crate::workload::tpch;
 use mote_tpch::TpcH;
+use mote_workload::answers::Question;
+use mote_workload::ch;
+use mote_workload::loader::{Data, LoadMode};
+use mote_workload::sysbench::{Draw, Mix};
+use mote_workload::tpch;
 
 const THREADS: [u32; 2] = [16, 64];
 const TRANSACTIONS: f64 = 1.5;

@@ -30,13 +30,13 @@ pub use super::page::escape;
 use super::page::{Page, Tone};
 use super::summary::Summary;
 use super::table::{self, grouped, milliseconds};
-use crate::workload::condition::ConditionVerdict;
-use crate::workload::tpcc::input_audit::Verdict;
-use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER};
 use mote_measure::RunOutcome;
 use mote_measure::buckets::Buckets;
 use mote_measure::faults::Recoveries;
 use mote_measure::readback::TELLING;
+use mote_workload::condition::ConditionVerdict;
+use mote_workload::tpcc::input_audit::Verdict;
+use mote_workload::tpcc::{DEVIATIONS, DISCLAIMER};
 
 type Card = (String, String, Tone);
 

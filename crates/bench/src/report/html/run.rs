@@ -7,9 +7,9 @@ use crate::report::page::{Page, Rendered, Tone};
 use crate::report::proofs::Proofs;
 use crate::report::summary::Summary;
 use crate::report::table::{self, grouped, milliseconds};
-use crate::workload::tpcc::Experiment;
-use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
 use mote_measure::RunOutcome;
+use mote_workload::tpcc::Experiment;
+use mote_workload::tpcc::mix::{KIND_NAMES, Kind};
 
 /// The page of a TPC-C experiment. `document` is what the JSON report says.
 pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Rendered {

@@ -6,7 +6,7 @@ use super::circumstances;
 use crate::report::charts;
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::table;
-use crate::workload::tpcc::DISCLAIMER;
+use mote_workload::tpcc::DISCLAIMER;
 
 /// `bars` are how good a line is as a multiple of its target, more being better; `header` and `rows` the table of the terminal.
 pub fn speed(

@@ -7,9 +7,9 @@ use crate::report::charts::{self, KindLatency};
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::table;
 use crate::report::versus::{Outcome, System};
-use crate::workload::tpcc::DISCLAIMER;
 use mote_measure::buckets::Buckets;
 use mote_measure::statistics;
+use mote_workload::tpcc::DISCLAIMER;
 
 /// The page of an interleaved comparison.
 pub fn versus(document: &Value, contenders: &[&System], results: &[Outcome]) -> Rendered {

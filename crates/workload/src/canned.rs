@@ -1,0 +1,367 @@
+//! A server that answers constant bytes: the ceiling of the wire on this machine.
+//!
+//! One epoll loop, no parsing of SQL, no storage. It knows just enough of the protocol for pgbench's select-only
+//! script and for `mote bench point`: every execution returns one row with one int4. What a real server reaches of its
+//! figure is what remains for parsing, planning, executing and committing.
+//! Leaves out: everything else. Nothing that it answers is true.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+
+use mote_driver::wire::{self, CANCEL_REQUEST, Frame, GSS_REQUEST, SSL_REQUEST, frame};
+
+const LISTENER: Token = Token(0);
+/// Larger messages than this are not from a benchmark.
+const INPUT_BYTES_MAX: usize = 1 << 20;
+
+pub struct CannedServer {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl CannedServer {
+    pub fn bind(address: SocketAddr) -> io::Result<CannedServer> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        Ok(CannedServer { listener, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set. The flag stands alone, so Relaxed suffices; it is looked at every 200 ms.
+    pub fn serve(mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut poll = Poll::new()?;
+        poll.registry()
+            .register(&mut self.listener, LISTENER, Interest::READABLE)?;
+        let mut events = Events::with_capacity(1024);
+        // By token less one. Places of closed connections are taken again, so events find theirs by index.
+        let mut connections: Vec<Option<Connection>> = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            match poll.poll(&mut events, Some(Duration::from_millis(200))) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            for event in &events {
+                if event.token() == LISTENER {
+                    while let Some(mut stream) = accept(&self.listener)? {
+                        let free = connections.iter().position(Option::is_none);
+                        let place = free.unwrap_or_else(|| {
+                            connections.push(None);
+                            connections.len() - 1
+                        });
+                        let interest = Interest::READABLE | Interest::WRITABLE;
+                        poll.registry()
+                            .register(&mut stream, Token(place + 1), interest)?;
+                        connections[place] = Some(Connection::new(stream));
+                    }
+                    continue;
+                }
+                let connection = &mut connections[event.token().0 - 1];
+                // A client that breaks the protocol or goes away costs its connection, nothing else. An event that
+                // was meant for a predecessor in the same place is harmless: it finds nothing to read.
+                let over = match connection {
+                    Some(connection) => !connection.advance().unwrap_or(false),
+                    None => false,
+                };
+                if over {
+                    *connection = None;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {
+    match listener.accept() {
+        Ok((stream, _)) => {
+            stream.set_nodelay(true)?;
+            Ok(Some(stream))
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == ErrorKind::ConnectionAborted => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    input: Vec<u8>,
+    filled: usize,
+    output: Vec<u8>,
+    responder: Responder,
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Connection {
+        let output = Vec::with_capacity(1024);
+        Connection {
+            stream,
+            input: vec![0; 4096],
+            filled: 0,
+            output,
+            responder: Responder::default(),
+        }
+    }
+
+    /// Reads, answers and writes what is possible now. False when the connection is over.
+    fn advance(&mut self) -> io::Result<bool> {
+        self.write()?;
+        loop {
+            if self.filled == self.input.len() {
+                if self.input.len() >= INPUT_BYTES_MAX {
+                    return Ok(false);
+                }
+                self.input.resize(self.input.len() * 2, 0);
+            }
+            let full = match self.stream.read(&mut self.input[self.filled..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    self.filled += count;
+                    self.filled == self.input.len()
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let Some(used) = self
+                .responder
+                .respond(&self.input[..self.filled], &mut self.output)
+            else {
+                self.write()?;
+                return Ok(false);
+            };
+            self.input.copy_within(used..self.filled, 0);
+            self.filled -= used;
+            self.write()?;
+            // A read that did not fill the buffer emptied the socket: the next bytes bring a new edge.
+            if !full {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let mut written = 0;
+        while written < self.output.len() {
+            match self.stream.write(&self.output[written..]) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.output.drain(..written);
+        Ok(())
+    }
+}
+
+/// The protocol's state, apart from the socket.
+#[derive(Default)]
+struct Responder {
+    started: bool,
+    /// The last Bind asked for its one result column in binary.
+    binary: bool,
+}
+
+impl Responder {
+    /// Answers all complete messages; returns the bytes used, or `None` when the connection shall end.
+    fn respond(&mut self, input: &[u8], output: &mut Vec<u8>) -> Option<usize> {
+        let mut used = 0;
+        while !self.started {
+            let rest = &input[used..];
+            let Some(header) = rest.first_chunk::<8>() else {
+                return Some(used);
+            };
+            let length = i32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+            let code = i32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+            if !(8..=10_000).contains(&length) || code == CANCEL_REQUEST {
+                return None;
+            }
+            if rest.len() < length as usize {
+                return Some(used);
+            }
+            used += length as usize;
+            if code == SSL_REQUEST || code == GSS_REQUEST {
+                output.push(b'N');
+            } else {
+                self.started = true;
+                greet(output);
+            }
+        }
+        while let Some((frame, length)) = frame(&input[used..]).ok()? {
+            used += length;
+            if frame.kind == b'X' {
+                return None;
+            }
+            self.answer(frame, output);
+        }
+        Some(used)
+    }
+
+    fn answer(&mut self, frame: Frame<'_>, output: &mut Vec<u8>) {
+        match frame.kind {
+            b'P' => output.extend_from_slice(b"1\0\0\0\x04"),
+            b'B' => {
+                // The message ends with the result formats: "one format, binary" is the only one that matters.
+                self.binary = frame.body.ends_with(&[0, 1, 0, 1]);
+                output.extend_from_slice(b"2\0\0\0\x04");
+            }
+            b'D' => {
+                if frame.body.first() == Some(&b'S') {
+                    wire::message(output, b't', |out| {
+                        wire::put_i16(out, 1);
+                        wire::put_i32(out, 23);
+                    });
+                }
+                row_description(output, &["abalance"]);
+            }
+            b'E' => {
+                output.extend_from_slice(if self.binary { ROW_BINARY } else { ROW_TEXT });
+                output.extend_from_slice(SELECT_ONE);
+            }
+            b'C' => output.extend_from_slice(b"3\0\0\0\x04"),
+            b'S' => output.extend_from_slice(READY),
+            b'Q' => simple_query(frame.body, output),
+            _ => {} // Flush asks for nothing that is not sent anyway
+        }
+    }
+}
+
+const READY: &[u8] = b"Z\0\0\0\x05I";
+const ROW_TEXT: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x010";
+const ROW_BINARY: &[u8] = b"D\0\0\0\x0e\0\x01\0\0\0\x04\0\0\0\0";
+const SELECT_ONE: &[u8] = b"C\0\0\0\x0dSELECT 1\0";
+
+fn greet(output: &mut Vec<u8>) {
+    wire::message(output, b'R', |out| wire::put_i32(out, 0));
+    for (name, value) in [
+        ("server_version", "18.0 (canned bytes)"),
+        ("server_encoding", "UTF8"),
+        ("client_encoding", "UTF8"),
+        ("DateStyle", "ISO, MDY"),
+        ("integer_datetimes", "on"),
+        ("standard_conforming_strings", "on"),
+        ("TimeZone", "UTC"),
+    ] {
+        wire::message(output, b'S', |out| {
+            wire::put_string(out, name);
+            wire::put_string(out, value);
+        });
+    }
+    wire::message(output, b'K', |out| {
+        wire::put_i32(out, 1);
+        wire::put_i32(out, 1);
+    });
+    output.extend_from_slice(READY);
+}
+
+fn row_description(output: &mut Vec<u8>, columns: &[&str]) {
+    wire::message(output, b'T', |out| {
+        wire::put_i16(out, columns.len() as i16);
+        for column in columns {
+            wire::put_string(out, column);
+            wire::put_i32(out, 0); // no table
+            wire::put_i16(out, 0);
+            wire::put_i32(out, 23); // int4
+            wire::put_i16(out, 4);
+            wire::put_i32(out, -1);
+            wire::put_i16(out, 0);
+        }
+    });
+}
+
+fn text_row(output: &mut Vec<u8>, values: &[Option<&str>]) {
+    wire::message(output, b'D', |out| {
+        wire::put_i16(out, values.len() as i16);
+        for value in values {
+            match value {
+                Some(text) => {
+                    wire::put_i32(out, text.len() as i32);
+                    out.extend_from_slice(text.as_bytes());
+                }
+                None => wire::put_i32(out, -1),
+            }
+        }
+    });
+}
+
+fn simple_query(body: &[u8], output: &mut Vec<u8>) {
+    let text = String::from_utf8_lossy(body.strip_suffix(&[0]).unwrap_or(body)).to_ascii_lowercase();
+    let word: String = text
+        .trim_start()
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphabetic())
+        .collect();
+    if word != "select" {
+        let tag = if word.is_empty() {
+            "OK".to_string()
+        } else {
+            word.to_ascii_uppercase()
+        };
+        wire::message(output, b'C', |out| wire::put_string(out, &tag));
+    } else if text.contains("partstrat") {
+        // pgbench asks where its accounts table is and whether it is partitioned: first schema, not partitioned.
+        row_description(output, &["n", "partstrat", "count"]);
+        text_row(output, &[Some("1"), None, Some("0")]);
+        output.extend_from_slice(SELECT_ONE);
+    } else {
+        // For pgbench a count of branches, which is its scale; for everything else a row.
+        row_description(output, &["abalance"]);
+        text_row(output, &[Some("1")]);
+        output.extend_from_slice(SELECT_ONE);
+    }
+    output.extend_from_slice(READY);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point;
+    use mote_driver::{Session, Target, Wait};
+
+    #[test]
+    fn the_driver_is_content() {
+        let server = CannedServer::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let address = server.address();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.serve(&stop).expect("serves"));
+            let target = Target::parse(&format!("postgres://{address}/x")).expect("valid");
+            let wait = Wait::Blocking;
+            let mut session = Session::open(&target, point::shared_statements(), &wait).expect("startup");
+            for _ in 0..100 {
+                session.send(mote_driver::StatementId(0), |v| v.int(1));
+                let reply = session.round_trip(&wait).expect("an answer");
+                assert_eq!(reply.row("a row").expect("one row").int().expect("an int4"), 0);
+            }
+            assert_eq!(session.traffic.round_trips, 101);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn answers_pgbench_before_its_run() {
+        let mut responder = Responder {
+            started: true,
+            binary: false,
+        };
+        let (mut input, mut output) = (Vec::new(), Vec::new());
+        wire::query(
+            &mut input,
+            "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from pg_catalog.pg_class",
+        );
+        assert_eq!(responder.respond(&input, &mut output), Some(input.len()));
+        let kinds: Vec<u8> = wire::Frames(&output).map(|frame| frame.kind).collect();
+        assert_eq!(kinds, b"TDCZ");
+        assert_eq!(responder.respond(b"X\0\0\0\x04", &mut output), None);
+    }
+}
