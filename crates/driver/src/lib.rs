@@ -9,7 +9,7 @@
 //!  6. `fiber`: an epoll loop that runs thousands of terminals written in blocking style.
 //!  7. `tls`, `socket`, `session`: one connection; a round trip is one write and one read.
 //!  8. `form`, `mysql`: the wire of MariaDB and MySQL behind the same sessions.
-//!  9. `odbc`: any driver of ODBC behind them, if it is built in.
+//!  9. `odbc`: any driver of ODBC behind them, if it is built in; `dialect`: what Oracle and Db2 say differently.
 //! 10. `admin`: the convenient slow path (text queries, COPY) for loading and checking.
 //!
 //! Promises: no allocation per statement in steady state; bytes and round trips are counted where they happen.
@@ -26,6 +26,7 @@ pub mod fiber;
 pub mod tls;
 mod socket;
 mod form;
+pub mod dialect;
 mod mysql;
 #[cfg(feature = "odbc")]
 mod odbc;

@@ -67,7 +67,7 @@ impl Foreign {
         match target.system {
             // ODBC's thread speaks the driver's form.
             _ if target.odbc.is_some() => Ok(None),
-            System::Postgres => Ok(None),
+            System::Postgres | System::Oracle | System::Db2 => Ok(None),
             System::Mysql => Ok(Some(Box::new(Foreign {
                 translator: Translator::new(target)?,
                 output: Vec::new(),

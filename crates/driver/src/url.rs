@@ -1,6 +1,6 @@
 //! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket; `mysql://` and
 //! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made. `odbc+` before any of
-//! them goes through a driver of ODBC, `?driver=NAME` through that one.
+//! them goes through a driver of ODBC, `?driver=NAME` through that one; `odbc+oracle://` and `odbc+db2://` have no other way.
 //!
 //! Several hosts, as in `postgres://a:5432,b:5433/database`, are a primary and its standbys: the first that takes writes is
 //! used.
@@ -31,28 +31,37 @@ pub enum System {
     Postgres,
     /// MySQL and MariaDB.
     Mysql,
+    /// Through ODBC only, as the next.
+    Oracle,
+    Db2,
 }
 
 impl System {
-    const SCHEMES: [(&'static str, System); 4] = [
+    const SCHEMES: [(&'static str, System); 6] = [
         ("postgres", System::Postgres),
         ("postgresql", System::Postgres),
         ("mysql", System::Mysql),
         ("mariadb", System::Mysql),
+        ("oracle", System::Oracle),
+        ("db2", System::Db2),
     ];
 
     fn scheme(self) -> &'static str {
         match self {
             System::Postgres => "postgres",
             System::Mysql => "mysql",
+            System::Oracle => "oracle",
+            System::Db2 => "db2",
         }
     }
 
-    /// As Debian's packages odbc-postgresql and odbc-mariadb name them.
+    /// As Debian's packages odbc-postgresql and odbc-mariadb name them, and as the makers of the others do.
     fn odbc_driver(self) -> &'static str {
         match self {
             System::Postgres => "PostgreSQL Unicode",
             System::Mysql => "MariaDB Unicode",
+            System::Oracle => "Oracle 19 ODBC driver",
+            System::Db2 => "IBM DB2 ODBC DRIVER",
         }
     }
 
@@ -60,6 +69,8 @@ impl System {
         match self {
             System::Postgres => 5432,
             System::Mysql => 3306,
+            System::Oracle => 1521,
+            System::Db2 => 50_000,
         }
     }
 
@@ -67,6 +78,8 @@ impl System {
         match self {
             System::Postgres => "postgres",
             System::Mysql => "root",
+            System::Oracle => "system",
+            System::Db2 => "db2inst1",
         }
     }
 }
@@ -148,6 +161,12 @@ impl Target {
             .split_once("://")
             .and_then(known)
             .ok_or_else(|| format!("\"{text}\" begins neither with postgres:// nor with mysql://"))?;
+        if matches!(system, System::Oracle | System::Db2) && !through_odbc {
+            return Err(format!(
+                "\"{text}\": this system is reached through ODBC: odbc+{}://",
+                system.scheme()
+            ));
+        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, address) = match authority.rsplit_once('@') {
@@ -283,6 +302,9 @@ impl Target {
             "engine" if self.system == System::Mysql && is_name(&value) => self.engine = Some(value),
             "host" if value.starts_with('/') && self.system == System::Mysql => {
                 return Err("MySQL's Unix sockets are not supported; name a host".into());
+            }
+            "host" if value.starts_with('/') && self.system != System::Postgres => {
+                return Err("Unix sockets are for PostgreSQL's protocol; name a host".into());
             }
             "host" if value.starts_with('/') => self.host = Host::SocketDirectory(PathBuf::from(value)),
             "host" => self.host = Host::Name(value),
@@ -562,6 +584,10 @@ mod tests {
         assert_eq!(target.engine.as_deref(), Some("rocksdb"));
         assert_eq!(target.to_string(), "mysql://bench@127.0.0.1:3306/shop");
         assert_eq!(Target::parse("mariadb://h/d").expect("valid").user, "root");
+        for alone in ["oracle://h/d", "db2://h/d"] {
+            let refused = Target::parse(alone).expect_err("no wire");
+            assert!(refused.contains("odbc+"), "{refused}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use odbc_api::Error;
 
+use super::super::dialect::{db2, oracle};
 use super::super::error::ServerError;
 use super::super::mysql::error::state_of;
 use super::super::url::System;
@@ -27,10 +28,18 @@ pub fn decode(said: &Error, system: System) -> ServerError {
         Error::Diagnostics { record, .. } => record,
         other => return error("ERROR", "HV000", other.to_string()),
     };
+    let own = match system {
+        System::Oracle => oracle::state_of(record.native_error, &record.to_string()),
+        System::Db2 => db2::state_of(record.native_error, &record.to_string()),
+        System::Postgres | System::Mysql => None,
+    };
+    if let Some(error) = own {
+        return error;
+    }
     let state = String::from_utf8_lossy(&record.state.0[..5]).into_owned();
     let known = match system {
         System::Mysql => u16::try_from(record.native_error).ok().and_then(state_of),
-        System::Postgres => None,
+        _ => None,
     };
     let state = known.map_or(state, str::to_string);
     let message = record.to_string();

@@ -28,7 +28,7 @@ impl Load {
             ))
         })?;
         Ok(Load {
-            head: format!("INSERT INTO {target} VALUES "),
+            head: format!("INSERT INTO {target} "),
             system,
             insert: String::new(),
             rest: Vec::new(),
@@ -75,20 +75,31 @@ impl Load {
 
     fn row(&mut self, line: &[u8]) -> Result<(), ServerError> {
         let line = std::str::from_utf8(line).map_err(|_| error::refused("a row is not UTF-8"))?;
+        let (first, next, end) = self.brackets();
         match self.insert.is_empty() {
-            true => self.insert.push_str(&self.head),
-            false => self.insert.push(','),
+            true => {
+                self.insert.push_str(&self.head);
+                self.insert.push_str(first);
+            }
+            false => self.insert.push_str(next),
         }
-        self.insert.push('(');
         for (number, value) in line.split('\t').enumerate() {
             if number > 0 {
                 self.insert.push(',');
             }
             self.value(value);
         }
-        self.insert.push(')');
+        self.insert.push_str(end);
         self.rows += 1;
         Ok(())
+    }
+
+    /// What stands before the first row, before each other, and behind each. Oracle's INSERT has one row of VALUES.
+    fn brackets(&self) -> (&'static str, &'static str, &'static str) {
+        match self.system {
+            System::Oracle => ("SELECT ", " UNION ALL SELECT ", " FROM dual"),
+            System::Postgres | System::Mysql | System::Db2 => ("VALUES (", ",(", ")"),
+        }
     }
 
     /// A value in COPY's escapes, as a literal of SQL.
@@ -111,7 +122,7 @@ impl Load {
             };
             match meant {
                 '\'' => self.insert.push_str("''"),
-                // PostgreSQL's literals have no escapes.
+                // Other literals have no escapes.
                 '\\' if self.system == System::Mysql => self.insert.push_str("\\\\"),
                 other => self.insert.push(other),
             }
@@ -147,6 +158,14 @@ mod tests {
             inserts(System::Mysql),
             ["INSERT INTO t (a, b) VALUES ('1','it''s'),('2',NULL),('3','a\\\\b\tc')"]
         );
+        assert_eq!(
+            inserts(System::Oracle),
+            [
+                "INSERT INTO t (a, b) SELECT '1','it''s' FROM dual UNION ALL SELECT '2',NULL FROM dual \
+              UNION ALL SELECT '3','a\\b\tc' FROM dual"
+            ]
+        );
+        assert_eq!(inserts(System::Db2), inserts(System::Postgres));
         assert!(Load::into_table("(SELECT 1) TO STDOUT", System::Postgres).is_err());
     }
 }

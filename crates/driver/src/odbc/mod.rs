@@ -18,6 +18,7 @@ mod error;
 mod load;
 mod rows;
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -26,6 +27,7 @@ use odbc_api::parameter::{InputParameter, VarCharBox};
 use odbc_api::{Connection, ConnectionOptions, IntoParameter, Prepared, environment};
 
 use self::load::Load;
+use super::dialect::{db2, oracle};
 use super::error::{DriverError, DriverResult, ServerError};
 use super::form::{self, Bound, FLOAT8, INT4, INT8, Parsed, Tag};
 use super::mysql::dialect;
@@ -51,17 +53,31 @@ pub fn connect(target: &Target) -> io::Result<UnixStream> {
 
 /// As a driver of the system behind it wants to be told.
 fn connection_string(target: &Target, driver: &str) -> String {
-    let mut text = format!("Driver={{{driver}}};Port={};", target.port);
+    let mut text = format!("Driver={{{driver}}};");
     // Braces only where there must be some: psqlodbc takes them for a part of the value.
     let mut put = |name: &str, value: &str| match value.contains([';', '{', '}', '=']) {
         true => text += &format!("{name}={{{}}};", value.replace('}', "}}")),
         false => text += &format!("{name}={value};"),
     };
-    match &target.host {
-        Host::Name(name) => put("Server", name),
-        Host::SocketDirectory(directory) => put("Server", &directory.display().to_string()),
+    let host = match &target.host {
+        Host::Name(name) => name.clone(),
+        Host::SocketDirectory(directory) => directory.display().to_string(),
+    };
+    match target.system {
+        System::Oracle => put("DBQ", &format!("{host}:{}/{}", target.port, target.database)),
+        System::Postgres | System::Mysql | System::Db2 => {
+            let server = match target.system {
+                System::Db2 => "Hostname",
+                _ => "Server",
+            };
+            put("Port", &target.port.to_string());
+            put(server, &host);
+            put("Database", &target.database);
+        }
     }
-    put("Database", &target.database);
+    if target.system == System::Db2 {
+        put("Protocol", "TCPIP");
+    }
     put("Uid", &target.user);
     if let Some(password) = &target.password {
         put("Pwd", password);
@@ -210,6 +226,8 @@ impl<'c> Thread<'c> {
                 all
             }
             System::Mysql => dialect::settings(wanted).map_err(|error| error::refused(&error.to_string()))?,
+            System::Oracle => oracle::settings(wanted).map_err(|what| error::refused(&what))?,
+            System::Db2 => db2::settings(wanted).map_err(|what| error::refused(&what))?,
         };
         settings.iter().try_for_each(|text| self.plain(text))
     }
@@ -287,10 +305,22 @@ impl<'c> Thread<'c> {
         let parsed = Parsed::read(body).map_err(|error| error::refused(&error.to_string()))?;
         let prepared = match parsed.tag.control() {
             Some(_) => None,
-            None => Some(self.said(self.connection.prepare(&parsed.text))?),
+            None => {
+                let text = self.prepared_text(&parsed.text)?;
+                Some(self.said(self.connection.prepare(&text))?)
+            }
         };
         self.statements.push(Statement { parsed, prepared });
         Ok(())
+    }
+
+    /// Statements of MySQL are generic SQL before they are prepared.
+    fn prepared_text<'a>(&self, text: &'a str) -> Said<Cow<'a, str>> {
+        match self.system {
+            System::Postgres | System::Mysql => Ok(Cow::Borrowed(text)),
+            System::Oracle => oracle::translate(text).map_err(|what| error::refused(&what)),
+            System::Db2 => db2::translate(text).map_err(|what| error::refused(&what)),
+        }
     }
 
     fn execute(&mut self, bind: &[u8], out: &mut Vec<u8>) -> Said<()> {
@@ -384,6 +414,7 @@ impl<'c> Thread<'c> {
             System::Mysql => {
                 dialect::translate(text, self.engine.as_deref()).map_err(|what| error::refused(&what))?
             }
+            System::Oracle | System::Db2 => self.prepared_text(text)?,
         };
         let mut count = 0;
         if let Some(mut cursor) = self.said(self.connection.execute(&translated, (), None))? {

@@ -24,6 +24,8 @@ pub mod statements;
 pub mod transactions;
 pub mod terminal;
 pub mod consistency;
+#[cfg(test)]
+mod dialects;
 pub mod ledger;
 pub mod delivery_results;
 pub mod acid;
