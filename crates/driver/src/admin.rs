@@ -97,6 +97,36 @@ impl Admin {
         }
     }
 
+    /// COPY .. TO STDOUT in its text form. `each` gets the rows one by one, without their ends.
+    pub fn copy_out(
+        &mut self,
+        sql: &str,
+        mut each: impl FnMut(&[u8]) -> DriverResult<()>,
+    ) -> DriverResult<()> {
+        if self.system() != System::Postgres {
+            return Err(DriverError::protocol("COPY TO STDOUT needs PostgreSQL's wire"));
+        }
+        wire::query(self.session.output(), sql);
+        self.session.flush(&Wait::Blocking)?;
+        let (mut begun, mut failure) = (false, None);
+        loop {
+            let frame = self.session.next_frame(&Wait::Blocking)?;
+            match frame.kind {
+                b'H' => begun = true,
+                // Servers send a row in a message.
+                b'd' if failure.is_none() => {
+                    failure = each(frame.body.strip_suffix(b"\n").unwrap_or(frame.body)).err();
+                }
+                b'E' => failure = Some(DriverError::Server(Box::new(wire::decode_error(frame.body)))),
+                b'Z' if failure.is_none() && !begun => {
+                    return Err(DriverError::protocol("the statement did not start a COPY"));
+                }
+                b'Z' => return failure.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
+    }
+
     /// COPY .. FROM STDIN. `next` appends rows to the buffer and returns false after the last ones. Returns the bytes
     /// of data sent.
     pub fn copy_in(&mut self, sql: &str, mut next: impl FnMut(&mut Vec<u8>) -> bool) -> DriverResult<u64> {

@@ -7,7 +7,7 @@ use crate::report::{json, table};
 use mote_driver::{Admin, Target};
 use mote_workload::condition::ConditionVerdict;
 use mote_workload::tpcc::shards::{conditions, decisions};
-use mote_workload::tpcc::{consistency, ledger, load};
+use mote_workload::tpcc::{consistency, ledger, load, row_consistency};
 
 pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let targets: Vec<Target> = args
@@ -48,7 +48,23 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
             }
         }
     };
-    let pass = verdict.as_ref().is_none_or(ledger::LedgerVerdict::pass)
+    let from_rows = match (args.from_rows, admins.as_mut_slice()) {
+        (false, _) => Vec::new(),
+        (true, [only]) => from_rows(only)?,
+        (true, _) => return Err("--from-rows reads one server".into()),
+    };
+    // What both have computed must be the same; a server that says nothing of its own agrees with anybody.
+    let differ = conditions
+        .iter()
+        .zip(&from_rows)
+        .filter(|(server, client)| server.violations != client.violations);
+    let differ: Vec<u32> = differ.map(|(server, _)| server.number).collect();
+    if !differ.is_empty() {
+        println!("FAIL server and rows differ in conditions {differ:?}");
+    }
+    let pass = differ.is_empty()
+        && from_rows.iter().all(|condition| condition.pass)
+        && verdict.as_ref().is_none_or(ledger::LedgerVerdict::pass)
         && conditions.iter().all(|condition| condition.pass);
     println!("\n{}", table::pass(pass));
     if let Some(path) = &args.json {
@@ -59,11 +75,23 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
             "recovered": recovered,
             "ledger": verdict,
             "consistency": conditions,
+            "consistency_from_rows": from_rows,
             "pass": pass,
         });
         json::write(path, &document)?;
     }
     Ok(pass)
+}
+
+/// The conditions as this process computes them.
+fn from_rows(admin: &mut Admin) -> Result<Vec<ConditionVerdict>, String> {
+    println!("from rows that COPY has streamed:");
+    let verdicts =
+        row_consistency::check_all(admin).map_err(|error| format!("cannot read the rows: {error}"))?;
+    for verdict in &verdicts {
+        println!("{}", table::condition_line(verdict));
+    }
+    Ok(verdicts)
 }
 
 /// Of the whole database, as the first server has it written down.

@@ -24,6 +24,7 @@ pub mod statements;
 pub mod transactions;
 pub mod terminal;
 pub mod consistency;
+pub mod row_consistency;
 #[cfg(test)]
 mod dialects;
 pub mod ledger;

@@ -303,6 +303,9 @@ pub struct VerifyArgs {
     /// What was left prepared on several servers is ended first, as its home server has decided.
     #[arg(long, value_name = "URL", required = true)]
     pub target: Vec<String>,
+    /// Compute the twelve conditions in this process, too, from rows that COPY streams: both must find the same
+    #[arg(long)]
+    pub from_rows: bool,
     /// What the run wrote
     #[arg(
         long,
