@@ -14,6 +14,7 @@
 use mote_sql::bind::conjuncts;
 use mote_sql::bind::query::FromTree;
 use mote_sql::expr::Expr;
+use mote_types::Datum;
 
 use super::Planner;
 use super::estimate::selectivity;
@@ -105,6 +106,14 @@ pub(super) fn conjuncts_with_common(condition: Expr) -> impl Iterator<Item = Exp
             Expr::Or(arms) if row_list_parts(&arms).is_none() => factored(arms),
             other => vec![other],
         })
+}
+
+/// Could [`conjuncts_with_common`] make anything else of the condition than itself?
+pub(super) fn has_parts(condition: &Expr) -> bool {
+    matches!(
+        condition,
+        Expr::And(_) | Expr::Or(_) | Expr::Constant(Datum::Bool(true), _)
+    )
 }
 
 /// Does the same for the conditions of joins.

@@ -10,7 +10,7 @@ use mote_common::SqlResult;
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
-use super::disjunction::{conjuncts_with_common, factor_joins};
+use super::disjunction::{conjuncts_with_common, factor_joins, has_parts};
 use mote_sql::bind::items_of;
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
@@ -33,10 +33,10 @@ impl Planner<'_> {
 
     /// The rewrites of FROM and WHERE, for SELECT and for modifying statements.
     pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) -> SqlResult<()> {
-        body.filter = std::mem::take(&mut body.filter)
-            .into_iter()
-            .flat_map(conjuncts_with_common)
-            .collect();
+        if body.filter.iter().any(has_parts) {
+            let conditions = std::mem::take(&mut body.filter).into_iter();
+            body.filter = conditions.flat_map(conjuncts_with_common).collect();
+        }
         body.from.iter_mut().for_each(factor_joins);
         if body.from.is_empty() {
             return Ok(());

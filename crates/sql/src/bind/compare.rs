@@ -127,10 +127,9 @@ impl Binder<'_> {
         right: Oid,
         location: Location,
     ) -> SqlResult<&'static Operator> {
-        let shown = |ty: Oid| type_label(ty);
-        let described = match left {
-            Some(left) => format!("{} {name} {}", shown(left), shown(right)),
-            None => format!("{name} {}", shown(right)),
+        let described = || match left {
+            Some(left) => format!("{} {name} {}", type_label(left), type_label(right)),
+            None => format!("{name} {}", type_label(right)),
         };
         match choose_operator(name, left.unwrap_or(Oid::INVALID), right) {
             Choice::One(operator) => Ok(operator),
@@ -138,7 +137,7 @@ impl Binder<'_> {
                 .error(
                     state::UNDEFINED_FUNCTION,
                     location,
-                    format!("operator does not exist: {described}"),
+                    format!("operator does not exist: {}", described()),
                 )
                 .hint(match left {
                     Some(_) => {
@@ -154,7 +153,7 @@ impl Binder<'_> {
                 .error(
                     state::AMBIGUOUS_FUNCTION,
                     location,
-                    format!("operator is not unique: {described}"),
+                    format!("operator is not unique: {}", described()),
                 )
                 .hint(
                     "Could not choose a best candidate operator. You might need to add explicit type casts.",

@@ -665,11 +665,16 @@ impl Binder<'_> {
 
 /// Takes AND apart.
 pub fn conjuncts(expr: Expr) -> Vec<Expr> {
-    match expr {
-        Expr::And(list) => list.into_iter().flat_map(conjuncts).collect(),
-        Expr::Constant(mote_types::Datum::Bool(true), _) => Vec::new(),
-        other => vec![other],
+    fn take_apart(expr: Expr, found: &mut Vec<Expr>) {
+        match expr {
+            Expr::And(list) => list.into_iter().for_each(|part| take_apart(part, found)),
+            Expr::Constant(mote_types::Datum::Bool(true), _) => {}
+            other => found.push(other),
+        }
     }
+    let mut found = Vec::new();
+    take_apart(expr, &mut found);
+    found
 }
 
 /// All the items of FROM trees.
