@@ -14,7 +14,7 @@ use tokio_postgres::{Client, NoTls};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// From the last acknowledged commit of one primary to the first of the next, on a machine that does other things, too.
-const FAIL_OVER: Duration = Duration::from_secs(30);
+const FAIL_OVER: Duration = Duration::from_secs(10);
 /// How long a client asks one node before it turns to the next: a node that stands still says nothing.
 const ANSWER: Duration = Duration::from_secs(3);
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use mote_it::clients::{Said, run_with_input};
 use mote_it::postgres::PostgresServer;
+use mote_it::process::await_standstill;
 use mote_it::server::mote_binary;
 
 fn bench(arguments: &[&str]) -> Said {
@@ -172,7 +173,8 @@ fn a_server_that_stands_still_shows_in_an_open_loop() {
         .filter(|line| line.contains("p99") && !line.contains("warm-up"));
     measuring.next().expect("a second of the measured window");
     server.signal("-STOP");
-    std::thread::sleep(Duration::from_secs(2)); // the fault itself
+    await_standstill(server.child.id());
+    std::thread::sleep(Duration::from_secs(1)); // the fault itself
     server.signal("-CONT");
     let seconds = measuring.count();
     assert!(run.wait().expect("it ends").success());

@@ -16,6 +16,7 @@ use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
 use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_executor::index_keys::EVALUATION;
+use mote_executor::plans::planning::forget_discarded_plans;
 use mote_log::LogConfig;
 use mote_replication::message::NAME_BYTES_MAX;
 use mote_replication::node;
@@ -258,6 +259,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         Some(node) => Part::Node(node.join(&arguments.data, &engine, &names, &mut signals)?),
         None => Part::find(&arguments.data, primary)?,
     };
+    crate::allocator::give_back_at_once();
     crate::allocator::give_back_in_background().map_err(|e| format!("could not start a thread: {e}"))?;
     let started = Instant::now();
     let database = open(arguments, engine, &names, &door, &mut signals)?;
@@ -413,8 +415,11 @@ fn limit_values(database: &Database) {
         resident_bytes,
         // SAFETY: asks the process's own allocator to give back pages that hold nothing; any thread may.
         trim: || unsafe { libmimalloc_sys::mi_collect(true) },
-        // SAFETY: as above; without force it looks at the calling thread's own pages, and unmaps nothing itself.
-        trim_thread: || unsafe { libmimalloc_sys::mi_collect(false) },
+        trim_thread: || {
+            forget_discarded_plans();
+            // SAFETY: as above; without force it looks at the calling thread's own pages.
+            unsafe { libmimalloc_sys::mi_collect(false) };
+        },
     });
 }
 

@@ -26,7 +26,8 @@ pub struct MemoryLimit {
     pub resident_bytes: fn() -> u64,
     /// Returns to the system what the allocator keeps for later.
     pub trim: fn(),
-    /// Lets go of what others have freed of the calling thread's share of the allocator.
+    /// Lets go of what the calling thread keeps and nobody wants: what others have freed of its share of the allocator, and
+    /// plans that were discarded.
     pub trim_thread: fn(),
 }
 

@@ -175,7 +175,7 @@ impl Session {
     /// temporary tables, sequences.
     pub(crate) fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag> {
         match discard {
-            // The plans of this worker, which other sessions share: they plan anew once.
+            // The plans of all workers, which other sessions share: they plan anew once.
             Discard::Plans => discard_cached_plans(),
             Discard::Sequences => self.state.sequences = Default::default(),
             Discard::Temporary => self.discard_temporary()?,

@@ -37,14 +37,45 @@ const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
 /// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
 const DATABASES_MAX: usize = 4;
 
-mote_common::per_thread! {
-    /// One cache for each database.
-    static CACHES: RefCell<HashMap<u64, PlanCache>> = RefCell::new(HashMap::new());
+/// The plans of a thread.
+#[derive(Default)]
+struct Caches {
+    by_instance: HashMap<u64, PlanCache>,
+    /// [`DISCARDED`] when the thread last looked.
+    discarded: u64,
 }
 
-/// Forgets the plans of the calling worker (DISCARD PLANS).
+mote_common::per_thread! {
+    /// One cache for each database.
+    static CACHES: RefCell<Caches> = RefCell::default();
+}
+
+/// How often somebody said DISCARD PLANS. A session's plans may lie on several threads, as a long statement moves it; each
+/// thread forgets its own when it sees the number changed. Relaxed: nothing else is learned from it.
+static DISCARDED: AtomicU64 = AtomicU64::new(0);
+
+/// Forgets all plans that workers keep (DISCARD PLANS): the calling thread's at once.
 pub fn discard_cached_plans() {
-    CACHES.with(|caches| caches.borrow_mut().clear());
+    DISCARDED.fetch_add(1, Ordering::Relaxed);
+    forget_discarded_plans();
+}
+
+/// Forgets the calling thread's plans if somebody has discarded them: for threads that sleep.
+pub fn forget_discarded_plans() {
+    with_caches(|_| ());
+}
+
+/// The thread's caches, without what has been discarded.
+fn with_caches<R>(work: impl FnOnce(&mut HashMap<u64, PlanCache>) -> R) -> R {
+    CACHES.with(|caches| {
+        let mut caches = caches.borrow_mut();
+        let discarded = DISCARDED.load(Ordering::Relaxed);
+        if caches.discarded != discarded {
+            caches.discarded = discarded;
+            caches.by_instance.clear();
+        }
+        work(&mut caches.by_instance)
+    })
 }
 
 /// How long a plan goes on without a look at its tables' rows.
@@ -62,7 +93,7 @@ impl SessionState {
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
-        let found = CACHES.with(|caches| caches.borrow_mut().get_mut(&self.instance)?.get(&key))?;
+        let found = with_caches(|caches| caches.get_mut(&self.instance)?.get(&key))?;
         let generation = self.catalog.generation();
         match &found {
             // A text that is sent anew means what its names mean now: after any DDL another object may bear one of them,
@@ -75,8 +106,7 @@ impl SessionState {
     /// Puts a statement into the worker's cache, if it may be shared.
     pub fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
         if let Some(key) = self.cache_key(text, types) {
-            CACHES.with(|caches| {
-                let mut caches = caches.borrow_mut();
+            with_caches(|caches| {
                 if !caches.contains_key(&self.instance) && caches.len() >= DATABASES_MAX {
                     caches.clear();
                 }
