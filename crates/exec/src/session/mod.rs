@@ -11,6 +11,7 @@ mod block;
 mod counting;
 mod cursor;
 mod detach;
+mod ending;
 mod explain;
 mod function_call;
 mod log_in;

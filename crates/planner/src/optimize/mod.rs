@@ -31,6 +31,7 @@ use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
 mod append;
 mod disjunction;
 mod estimate;
+mod finish;
 mod join;
 mod literals;
 mod merge;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 
-use super::select::row_marks;
+use super::finish::row_marks;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Delete, DeleteTarget, Insert, Node, ScanId, Update, UpdateTarget};
 use mote_sql::bind::query::{
