@@ -1,16 +1,18 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
 //! Read `table` and `advice` for what exists and what each one means, `statements` for those about statistics,
-//! `foreign` for what does not exist, `value` for what a value
-//! may be, `file` for those of the whole server, then this file for how values are kept: a session holds the text of every
-//! setting with where it is from, plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
+//! `foreign` for what does not exist, `names` for what may be set where, `value` for what a value may be, `file` for those
+//! of the whole server, then this file for how values are kept: a session holds the text of every setting with where it is
+//! from, plus the few that hot paths need in parsed form (`effective`). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
 
 mod advice;
 mod characteristics;
 mod date_style;
+mod effective;
 mod file;
 mod foreign;
+mod names;
 mod seeded_random;
 mod source;
 mod statements;
@@ -19,16 +21,14 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use mote_common::standby_names::{NamesError, SyncNames};
 use mote_common::{SqlError, SqlResult, error::state};
-use mote_engine::Level;
-use mote_grammar::ast::IsolationLevel;
-use mote_grammar::lexer::StringRules;
-use mote_types::encoding::Encoding;
-use mote_types::time_zone::TimeZone;
-use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
+
+use names::{
+    check_context, check_custom_name, check_standby_names, find, find_to_set, is_custom, to_keep_in_file,
+};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
+pub use effective::{Effective, PLAIN_SETTINGS};
 pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
 pub use seeded_random::SeededRandom;
 pub use source::Source;
@@ -36,36 +36,6 @@ pub use statements::{QueryIds, StatementSettings, Track};
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
-
-/// Settings for operations that do not depend on any.
-pub static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
-    std::sync::LazyLock::new(FormatSettings::default);
-
-/// The settings that are read for every statement, parsed.
-#[derive(Clone, Debug)]
-pub struct Effective {
-    pub statement_timeout_ms: u64,
-    pub lock_timeout_ms: u64,
-    pub idle_in_transaction_timeout_ms: u64,
-    pub synchronous_commit: Level,
-    pub work_mem_bytes: usize,
-    pub search_path: Vec<String>,
-    /// Views of users may not be read.
-    pub restricts_views: bool,
-    /// What of all these shapes a plan: part of the key of cached plans.
-    plan_key: String,
-    pub default_isolation: IsolationLevel,
-    pub default_read_only: bool,
-    pub default_deferrable: bool,
-    /// session_replication_role: triggers and foreign keys stand back.
-    pub replica: bool,
-    pub format: FormatSettings,
-    /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
-    pub client_min_messages: Severity,
-    pub client_encoding: Encoding,
-    pub statements: StatementSettings,
-    pub strings: StringRules,
-}
 
 pub use mote_common::error::Severity;
 
@@ -120,7 +90,7 @@ struct Undo {
 impl Settings {
     pub fn new() -> Settings {
         let values: Vec<String> = SETTINGS.iter().map(|s| s.default.to_string()).collect();
-        let effective = parse_effective(&values).expect("the defaults of the table are valid");
+        let effective = Effective::parse(&values).expect("the defaults of the table are valid");
         Settings {
             sources: vec![Source::Default; values.len()],
             default_sources: vec![Source::Default; values.len()],
@@ -233,7 +203,7 @@ impl Settings {
         self.check_among_statements(index, &value)?;
         let mut values = self.values.clone();
         values[index] = value;
-        parse_effective(&values)?;
+        Effective::parse(&values)?;
         Ok(SETTINGS[index].name.to_string())
     }
 
@@ -244,7 +214,7 @@ impl Settings {
         let value = self.canonical(index, name, value)?;
         let mut values = self.values.clone();
         values[index] = value;
-        parse_effective(&values)?;
+        Effective::parse(&values)?;
         Ok(setting.name)
     }
 
@@ -528,7 +498,7 @@ impl Settings {
         }
         let old = std::mem::replace(&mut self.values[index], value);
         if SETTINGS[index].effective {
-            match parse_effective(&self.values) {
+            match Effective::parse(&self.values) {
                 Ok(effective) => self.effective = effective,
                 Err(error) => {
                     self.values[index] = old;
@@ -575,201 +545,6 @@ impl Default for Settings {
 pub struct Reported {
     pub name: &'static str,
     pub value: String,
-}
-
-/// Names with a dot belong to clients, but for those of extensions.
-fn is_custom(name: &str) -> bool {
-    name.contains('.') && lookup(name).is_none()
-}
-
-fn check_custom_name(name: &str) -> SqlResult<()> {
-    let identifier = |part: &str| {
-        let mut characters = part.chars();
-        let first = characters
-            .next()
-            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii());
-        first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
-    };
-    if name.split('.').all(identifier) {
-        return Ok(());
-    }
-    Err(SqlError::new(
-        state::INVALID_NAME,
-        format!("invalid configuration parameter name \"{name}\""),
-    )
-    .detail("Custom parameter names must be two or more simple identifiers separated by dots."))
-}
-
-/// Whom commits wait for is said in a grammar of its own.
-fn check_standby_names(text: &str) -> SqlResult<()> {
-    let refusal = match SyncNames::parse(text) {
-        Ok(_) => return Ok(()),
-        Err(NamesError::Grammar(detail)) => SqlError::new(
-            state::SYNTAX_ERROR,
-            format!("invalid value for parameter \"synchronous_standby_names\": \"{text}\""),
-        )
-        .detail(detail),
-        Err(NamesError::Count(count)) => SqlError::new(
-            state::INVALID_PARAMETER_VALUE,
-            format!("number of synchronous standbys ({count}) must be greater than zero"),
-        ),
-    };
-    Err(refusal)
-}
-
-/// Refuses what no session may change.
-fn check_context(setting: &Setting, starting: bool) -> SqlResult<()> {
-    let when = match setting.context {
-        Context::Internal => "cannot be changed",
-        Context::Server => "cannot be changed without restarting the server",
-        Context::Reload => "cannot be changed now",
-        Context::Backend | Context::SuperuserBackend if !starting => "cannot be set after connection start",
-        _ => return Ok(()),
-    };
-    Err(unchangeable(setting.name, when))
-}
-
-fn unchangeable(name: &str, when: &str) -> SqlError {
-    SqlError::new(
-        state::CANT_CHANGE_RUNTIME_PARAM,
-        format!("parameter \"{name}\" {when}"),
-    )
-}
-
-/// As `find`, to change it: settings of PostgreSQL's server that have no counterpart here are refused as there.
-fn find_to_set(name: &str) -> SqlResult<usize> {
-    let folded = name.to_ascii_lowercase();
-    let among = |names: &str| names.split_whitespace().any(|known| known == folded);
-    if lookup(name).is_some() {
-        return find(name);
-    }
-    for (names, when) in [
-        (foreign::INTERNAL, "cannot be changed"),
-        (
-            foreign::POSTMASTER,
-            "cannot be changed without restarting the server",
-        ),
-        (foreign::RELOADED, "cannot be changed now"),
-    ] {
-        if among(names) {
-            return Err(unchangeable(&folded, when));
-        }
-    }
-    find(name)
-}
-
-/// The setting, if its value for all sessions can stand in the server's file.
-fn to_keep_in_file(name: &str) -> SqlResult<&'static Setting> {
-    let folded = name.to_ascii_lowercase();
-    let among = |names: &str| names.split_whitespace().any(|known| known == folded);
-    if lookup(name).is_none() {
-        if among(foreign::INTERNAL)
-            || among("data_directory config_file hba_file ident_file external_pid_file")
-        {
-            return Err(unchangeable(&folded, "cannot be changed"));
-        }
-        if among(foreign::POSTMASTER) || among(foreign::RELOADED) {
-            return Err(SqlError::unsupported(format_args!("ALTER SYSTEM SET {folded}")));
-        }
-    }
-    let setting = &SETTINGS[find(name)?];
-    let of_session = is_identity(setting.name) || setting.name == "seed";
-    if setting.context == Context::Internal || of_session || setting.name.starts_with("transaction_") {
-        return Err(unchangeable(setting.name, "cannot be changed"));
-    }
-    if setting.context == Context::Server {
-        // The command line says what they are.
-        return Err(SqlError::unsupported(format_args!(
-            "ALTER SYSTEM SET {}",
-            setting.name
-        )));
-    }
-    Ok(setting)
-}
-
-fn find(name: &str) -> SqlResult<usize> {
-    lookup(name).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("unrecognized configuration parameter \"{name}\""),
-        )
-    })
-}
-
-fn parse_effective(values: &[String]) -> SqlResult<Effective> {
-    let get = |name: &str| values[lookup(name).expect("named settings are in the table")].as_str();
-    let milliseconds = |name: &str| value::integer(get(name), "ms").unwrap_or(0).max(0) as u64;
-    let (date_style, date_order) = date_style::parse_canonical(get("DateStyle"));
-    let format = FormatSettings {
-        time_zone: TimeZone::named(get("TimeZone"))
-            .ok_or_else(|| SqlError::internal("the setting TimeZone names no zone"))?,
-        date_style,
-        date_order,
-        interval_style: match get("IntervalStyle") {
-            "postgres_verbose" => IntervalStyle::PostgresVerbose,
-            "sql_standard" => IntervalStyle::SqlStandard,
-            "iso_8601" => IntervalStyle::Iso8601,
-            _ => IntervalStyle::Postgres,
-        },
-        bytea_output: match get("bytea_output") {
-            "escape" => ByteaOutput::Escape,
-            _ => ByteaOutput::Hex,
-        },
-        extra_float_digits: value::integer(get("extra_float_digits"), "").unwrap_or(1) as i32,
-        now_us: 0,
-    };
-    let restricted = parse_name_list(get("restrict_nonsystem_relation_kind"));
-    let restricts_views = restricted.iter().any(|kind| kind == "view");
-    Ok(Effective {
-        restricts_views,
-        plan_key: match restricts_views {
-            false => get("search_path").to_string(),
-            // No name holds a zero byte.
-            true => format!("{}\0", get("search_path")),
-        },
-        statement_timeout_ms: milliseconds("statement_timeout"),
-        lock_timeout_ms: milliseconds("lock_timeout"),
-        idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),
-        synchronous_commit: match get("synchronous_commit") {
-            "off" => Level::Off,
-            "local" => Level::Local,
-            "remote_write" => Level::RemoteWrite,
-            "remote_apply" => Level::RemoteApply,
-            _ => Level::On,
-        },
-        work_mem_bytes: value::integer(get("work_mem"), "kB").unwrap_or(4096).max(64) as usize * 1024,
-        search_path: parse_name_list(get("search_path")),
-        default_isolation: isolation_named(get("default_transaction_isolation"))
-            .unwrap_or(IsolationLevel::ReadCommitted),
-        default_read_only: get("default_transaction_read_only") == "on",
-        default_deferrable: get("default_transaction_deferrable") == "on",
-        replica: get("session_replication_role") == "replica",
-        format,
-        client_min_messages: match get("client_min_messages") {
-            "error" => Severity::Error,
-            "warning" => Severity::Warning,
-            "notice" => Severity::Notice,
-            "log" => Severity::Log,
-            _ => Severity::Debug,
-        },
-        client_encoding: Encoding::from_name(get("client_encoding")).unwrap_or(Encoding::UTF8),
-        statements: StatementSettings::read(get),
-        strings: string_rules(get),
-    })
-}
-
-fn string_rules<'v>(get: impl Fn(&str) -> &'v str) -> StringRules {
-    // In these the second byte of a character may look like a backslash.
-    const CLIENT_ONLY: [&str; 7] = ["SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"];
-    StringRules {
-        conforming: get("standard_conforming_strings") == "on",
-        escaped_quotes: match get("backslash_quote") {
-            "on" => true,
-            "off" => false,
-            _ => !CLIENT_ONLY.contains(&get("client_encoding")),
-        },
-        warns: get("escape_string_warning") == "on",
-    }
 }
 
 /// Splits `a, "B c", "$user"` into names: unquoted ones folded to lower case.
