@@ -81,6 +81,8 @@ const NOBODY: Lsn = Lsn(u64::MAX);
 pub struct Horizons {
     pub tail: Lsn,
     pub acked: Lsn,
+    /// Written and synced here, whatever others have.
+    pub local: Lsn,
     pub stable: Lsn,
 }
 
@@ -120,12 +122,15 @@ impl Inner {
     }
 
     pub(super) fn horizons(&self) -> Horizons {
-        // Lowest first: each only rises, so the order among the three holds in what is returned.
+        // Lowest first: each only rises, so the order of stable, acked and the tail holds in what is returned, and that of
+        // stable and local.
         let stable = self.stable();
         let acked = self.acked();
+        let local = Lsn(self.local.load(Acquire));
         Horizons {
             tail: Lsn(self.buffer.tail()),
             acked,
+            local,
             stable,
         }
     }

@@ -160,6 +160,8 @@ struct Inner {
     applied: AtomicU64,
     /// Highest timestamp acknowledged at a level weaker than stable.
     weakly_acked: AtomicU64,
+    /// A session has waited for what others have received or applied.
+    eager: AtomicBool,
     listeners: RwLock<Vec<Arc<dyn HorizonListener>>>,
     pins: Pins,
     retention: Arc<Retention>,
@@ -292,6 +294,19 @@ impl Log {
     /// What enough others have: commits wait for it at their level. `None`: they wait for nobody else.
     pub fn set_agreed(&self, agreed: Option<Agreed>) {
         self.inner.set_agreed(agreed);
+    }
+
+    /// A session waits for what others have received or applied, so they are to tell of it at once for a while.
+    pub fn wait_eagerly(&self) {
+        // Relaxed, both: a hint, which nothing is ordered by. Looked at first: all sessions share the line.
+        if !self.inner.eager.load(Relaxed) {
+            self.inner.eager.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a session has asked so since this was asked last.
+    pub fn take_eager(&self) -> bool {
+        self.inner.eager.load(Relaxed) && self.inner.eager.swap(false, Relaxed)
     }
 
     /// Commits at `on` wait for others.

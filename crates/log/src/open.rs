@@ -124,6 +124,7 @@ impl Log {
                 received: AtomicU64::new(agreed.0),
                 applied: AtomicU64::new(agreed.0),
                 weakly_acked: AtomicU64::new(0),
+                eager: AtomicBool::new(false),
                 listeners: RwLock::new(Vec::new()),
                 pins: Pins::new(position.pins),
                 retention: Arc::new(Retention::default()),

@@ -139,9 +139,12 @@ pub enum Message<'a> {
         bytes: &'a [u8],
     },
     /// `beat` comes back in the answer: what is granted by it is counted from when it was sent.
+    /// `eager`: some commit here waits for what followers have received or applied, so each change of that is to be
+    /// reported at once.
     Beat {
         stable: Lsn,
         beat_ns: u64,
+        eager: bool,
     },
     Report {
         progress: Progress,
@@ -184,8 +187,12 @@ impl Message<'_> {
                 out.0.extend_from_slice(&wal_header(*from, *stable, *sent_us));
                 out.0.extend_from_slice(bytes);
             }
-            Message::Beat { stable, beat_ns } => {
-                out.byte(b'k').lsn(*stable).u64(*beat_ns).byte(1);
+            Message::Beat {
+                stable,
+                beat_ns,
+                eager,
+            } => {
+                out.byte(b'k').lsn(*stable).u64(*beat_ns).byte(u8::from(*eager));
             }
             Message::Report { progress, beat_ns } => {
                 out.byte(b'r').lsn(progress.received).lsn(progress.flushed);
@@ -224,10 +231,11 @@ impl Message<'_> {
                 sent_us: from.u64()? as i64,
                 bytes: std::mem::take(&mut from.0),
             },
-            b'k' => {
-                let (stable, beat_ns, _reply) = (from.lsn()?, from.u64()?, from.flag()?);
-                Message::Beat { stable, beat_ns }
-            }
+            b'k' => Message::Beat {
+                stable: from.lsn()?,
+                beat_ns: from.u64()?,
+                eager: from.flag()?,
+            },
             b'r' => {
                 let progress = Progress {
                     received: from.lsn()?,
@@ -479,6 +487,7 @@ mod tests {
             Message::Beat {
                 stable: Lsn(1),
                 beat_ns: 2,
+                eager: true,
             },
             Message::Report { progress, beat_ns: 9 },
             Message::HandedOver,

@@ -321,6 +321,54 @@ fn a_flush_goes_straight_to_who_is_up_to_date_and_waits_for_nobody() {
     assert!(stream.position < Lsn(end + 12_288 + 200_704));
 }
 
+/// The flusher rouses the hub's thread only if this says so.
+#[test]
+fn a_flush_that_no_follower_has_synced_leaves_nothing_to_do() {
+    let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");
+    let mut world = world(vec![Rule::Names(names)]);
+    let end = 3 * START;
+    let at_end = Hello {
+        end: Lsn(end),
+        ..hello()
+    };
+    let mut wire = world.ask(&at_end);
+    start_of(&mut wire);
+    let mut report = |world: &mut World, flushed: u64| {
+        let progress = Progress {
+            received: Lsn(flushed),
+            flushed: Lsn(flushed),
+            applied: Lsn(0),
+        };
+        let said = wire.say(&Message::Report { progress, beat_ns: 0 });
+        assert!(said.expect("the stream stands"));
+        world.pass();
+    };
+    report(&mut world, end);
+    world.step();
+    assert!(!world.primary.is_behind());
+    world.primary.flushing(Lsn(end), [&[1; 4096], &[]], 5);
+    world.primary.flushed(Lsn(end + 4096));
+    assert!(!world.primary.is_behind(), "it was sent, and nobody has it");
+    report(&mut world, end + 4096);
+    world.step();
+    assert_eq!(world.primary.levels().stable, Lsn(end + 4096));
+    assert!(!world.primary.is_behind());
+    // The follower is first.
+    world.primary.flushing(Lsn(end + 4096), [&[1; 4096], &[]], 5);
+    report(&mut world, end + 8192);
+    world.step();
+    world.primary.flushed(Lsn(end + 8192));
+    assert!(world.primary.is_behind(), "commits may be told of");
+    world.step();
+    // One that could not be sent at once.
+    world.primary.flush_begun(Lsn(end + 12_288));
+    world.primary.flushed(Lsn(end + 12_288));
+    assert!(world.primary.is_behind());
+    world.step();
+    world.primary.set_eager(true);
+    assert!(world.primary.is_behind());
+}
+
 #[test]
 fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
     let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");

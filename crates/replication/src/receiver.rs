@@ -3,6 +3,9 @@
 //! Refuses by itself what a primary must not ask for: another system's log, a term below its promise, a cut below what it
 //! knows to be stable. Everything it reports is true at the moment it is said, and stays true: what it calls flushed
 //! is on its disk, in the order of the log.
+//!
+//! What is synced is reported at once, since commits wait for it. What is received or applied waits for the next such report,
+//! `REPORT_DELAY_NS` at most, unless the primary has said that somebody waits for it: a report costs the primary a wake-up.
 
 use std::io;
 
@@ -11,6 +14,9 @@ use mote_log::intake::{Intake, IntakeError};
 
 use crate::message::{Hello, KeptFor, Message, Progress, Refusal, Start};
 use crate::wire::Wire;
+
+/// How long a change may stay unsaid that nobody waits for.
+pub const REPORT_DELAY_NS: u64 = 10_000_000;
 
 /// The follower's own log.
 pub trait FollowerLog {
@@ -80,6 +86,10 @@ pub struct Receiver {
     /// The heartbeat to answer.
     beat_ns: u64,
     told: Progress,
+    /// Somebody waits for what is received or applied, as the primary has said last.
+    eager: bool,
+    /// Since when something is true that was not reported.
+    unsaid_ns: Option<u64>,
     /// For whom to keep log, if that was told since it was asked last.
     kept: Option<Vec<KeptFor>>,
     handed_over: bool,
@@ -96,6 +106,8 @@ impl Receiver {
             term: 0,
             beat_ns: 0,
             told: Progress::default(),
+            eager: true,
+            unsaid_ns: None,
             kept: None,
             handed_over: false,
         })
@@ -126,8 +138,13 @@ impl Receiver {
         self.state = State::Streaming;
     }
 
+    /// When `step` is to be called even if nothing arrives.
+    pub fn due_ns(&self) -> Option<u64> {
+        Some(self.unsaid_ns? + REPORT_DELAY_NS)
+    }
+
     /// Takes what has arrived. `promised`: the lowest term that this node still takes anything of.
-    pub fn step(&mut self, promised: u32, log: &mut dyn FollowerLog) -> Outcome {
+    pub fn step(&mut self, promised: u32, now_ns: u64, log: &mut dyn FollowerLog) -> Outcome {
         match self.state {
             State::Asked => self
                 .await_start(promised)
@@ -136,7 +153,7 @@ impl Receiver {
                 let promised = format!("this node has promised itself to term {promised}");
                 self.lost(io::Error::other(promised))
             }
-            State::Streaming => self.take(log).unwrap_or_else(|error| self.lost(error)),
+            State::Streaming => self.take(now_ns, log).unwrap_or_else(|error| self.lost(error)),
             State::Cutting | State::Over => Outcome::Nothing,
         }
     }
@@ -177,7 +194,7 @@ impl Receiver {
         Ok(Outcome::Begin(start))
     }
 
-    fn take(&mut self, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
+    fn take(&mut self, now_ns: u64, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
         let (mut heard, mut wrote) = (false, false);
         // Messages may have come with the answer already; and the end of the stream shows behind the last of them.
         loop {
@@ -195,9 +212,14 @@ impl Receiver {
                         self.stable = self.stable.max(stable);
                         wrote = true;
                     }
-                    Message::Beat { stable, beat_ns } => {
+                    Message::Beat {
+                        stable,
+                        beat_ns,
+                        eager,
+                    } => {
                         self.stable = self.stable.max(stable);
                         self.beat_ns = self.beat_ns.max(beat_ns);
+                        self.eager = eager;
                     }
                     // Its stream ends with it.
                     Message::HandedOver => self.handed_over = true,
@@ -212,7 +234,9 @@ impl Receiver {
         self.wire.expect_open()?;
         if wrote {
             // Commits at `remote_write` need not wait for the disk.
-            self.report(log)?;
+            if self.eager {
+                self.report(now_ns, log)?;
+            }
             if let Err(error) = log.sync() {
                 return Ok(Outcome::Disk(error));
             }
@@ -220,24 +244,29 @@ impl Receiver {
         if self.handed_over {
             return Err(io::Error::other("the primary has let another node lead"));
         }
-        self.report(log)?;
+        self.report(now_ns, log)?;
         Ok(if heard { Outcome::Heard } else { Outcome::Nothing })
     }
 
-    /// Says how far this node is, unless that was said.
-    fn report(&mut self, log: &mut dyn FollowerLog) -> io::Result<()> {
+    /// Says how far this node is, unless that was said or may wait.
+    fn report(&mut self, now_ns: u64, log: &mut dyn FollowerLog) -> io::Result<()> {
         self.wire.flush()?;
         let progress = Progress {
             received: log.received(),
             flushed: log.flushed(),
             applied: log.applied(),
         };
-        let beat_ns = std::mem::take(&mut self.beat_ns);
-        if progress == self.told && beat_ns == 0 {
+        if progress == self.told && self.beat_ns == 0 {
             return Ok(());
         }
+        let waited_for = self.eager || self.beat_ns > 0 || progress.flushed > self.told.flushed;
+        let unsaid_ns = *self.unsaid_ns.get_or_insert(now_ns);
+        if !waited_for && now_ns < unsaid_ns + REPORT_DELAY_NS {
+            return Ok(());
+        }
+        let beat_ns = std::mem::take(&mut self.beat_ns);
         match self.wire.say(&Message::Report { progress, beat_ns })? {
-            true => self.told = progress,
+            true => (self.told, self.unsaid_ns) = (progress, None),
             // Said again when there is room.
             false => self.beat_ns = beat_ns,
         }
@@ -248,3 +277,7 @@ impl Receiver {
 fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
+
+#[cfg(test)]
+#[path = "receiver_tests.rs"]
+mod tests;

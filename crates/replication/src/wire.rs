@@ -22,8 +22,10 @@ const READ_BYTES: usize = 64 << 10;
 /// One end of a replication stream.
 pub struct Wire {
     stream: Box<dyn Stream>,
+    /// Grows to what was needed once, so that no read has to clear it.
     input: Vec<u8>,
-    /// Of `input`, bytes that were read as messages.
+    /// Of `input`, bytes that have arrived, and of these the ones that were read as messages.
+    filled: usize,
     used: usize,
     output: Vec<u8>,
     sent: usize,
@@ -35,6 +37,7 @@ impl Wire {
         Wire {
             stream,
             input: Vec::new(),
+            filled: 0,
             used: 0,
             output: Vec::new(),
             sent: 0,
@@ -101,19 +104,21 @@ impl Wire {
 
     /// Reads what has arrived, up to some messages. False: nothing came.
     pub fn fill(&mut self) -> io::Result<bool> {
-        self.input.drain(..self.used);
-        self.used = 0;
-        let before = self.input.len();
+        self.input.copy_within(self.used..self.filled, 0);
+        let before = self.filled - self.used;
+        (self.filled, self.used) = (before, 0);
         if self.ended || before >= HEADER_BYTES + PAYLOAD_BYTES_MAX {
             return Ok(false);
         }
-        self.input.resize(before + READ_BYTES, 0);
-        let received = self.stream.receive(&mut self.input[before..]);
+        if self.input.len() < before + READ_BYTES {
+            self.input.resize(before + READ_BYTES, 0);
+        }
+        let received = self.stream.receive(&mut self.input[before..before + READ_BYTES]);
         let bytes = match received {
             Ok(Received::Bytes(bytes)) => bytes,
             _ => 0,
         };
-        self.input.truncate(before + bytes);
+        self.filled += bytes;
         self.ended |= received? == Received::End;
         Ok(bytes > 0)
     }
@@ -128,7 +133,7 @@ impl Wire {
 
     /// The next message that was read; `None`: none is complete. Bytes that are no message end the stream, as its end does.
     pub fn next_message(&mut self) -> io::Result<Option<Message<'_>>> {
-        let rest = &self.input[self.used..];
+        let rest = &self.input[self.used..self.filled];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else {
             return match self.ended {
                 true => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -330,6 +330,9 @@ impl Wire {
         self.gate = self.gate.and(until);
         if !self.gate.is_nothing() && self.shared.engine().log().has_quorum() {
             self.activity.hold_back(self.gate);
+            if matches!(until.level, Level::RemoteWrite | Level::RemoteApply) {
+                self.shared.engine().log().wait_eagerly();
+            }
         }
     }
 

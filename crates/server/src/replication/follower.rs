@@ -461,7 +461,11 @@ impl Receiving {
                 Ok(Stepped::Begun) => continue,
                 Err(ended) => return ended,
             }
-            let wait = LOOK.min(self.config.silence / 4);
+            let mut wait = LOOK.min(self.config.silence / 4);
+            if let Some(due_ns) = receiver.due_ns() {
+                // Rounded up by the poll: it has come then.
+                wait = wait.min(Duration::from_nanos(due_ns.saturating_sub(clock.monotonic_ns())));
+            }
             match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return error.to_string(),
                 _ => {}
@@ -478,10 +482,11 @@ impl Receiving {
         if !shared.steering.goes_on(word) {
             return Err("this node gave its word to another, or looks for another".into());
         }
-        let stepped = match receiver.step(shared.steering.promised(), &mut taken.log) {
+        let now_ns = shared.engine.env().clock.monotonic_ns();
+        let stepped = match receiver.step(shared.steering.promised(), now_ns, &mut taken.log) {
             Outcome::Nothing => Stepped::Nothing,
             Outcome::Heard => {
-                shared.steering.heard(shared.engine.env().clock.monotonic_ns());
+                shared.steering.heard(now_ns);
                 Stepped::Heard
             }
             Outcome::Begin(start) => {

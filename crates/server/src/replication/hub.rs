@@ -44,6 +44,8 @@ const HELLO_NS: u64 = 10_000_000_000;
 const WAKE: Token = Token(usize::MAX);
 /// What sessions see of the streams is at most so old.
 const FACTS_NS: u64 = 10_000_000;
+/// So long after a session has waited for what followers have received or applied they report each change of it at once.
+const EAGER_NS: u64 = 10_000_000_000;
 
 /// Whose reports commits wait for, and what these allow.
 pub enum Counting {
@@ -182,6 +184,7 @@ impl HubThread {
             poll,
             pending: Vec::new(),
             told_ns: 0,
+            eager_until_ns: 0,
             agreed: None,
             ruled: false,
         };
@@ -310,12 +313,21 @@ impl LogTap for Hub {
 }
 
 impl HorizonListener for Hub {
-    fn horizon_moved(&self, _: Horizons, moved: Moved) {
+    fn horizon_moved(&self, horizons: Horizons, moved: Moved) {
         // What the followers have, this thread has told itself. Relaxed: a stream that begins meanwhile is looked after by
         // the step that begins it.
-        if moved.has(Level::Local) && self.streams.load(Ordering::Relaxed) > 0 {
-            self.rouse();
+        if !moved.has(Level::Local) || self.streams.load(Ordering::Relaxed) == 0 {
+            return;
         }
+        // Mostly no follower has synced this flush yet: then there is nothing to do before one says so. If the thread is at
+        // work just now, it may have looked already.
+        if let Some(mut primary) = self.primary.try_lock() {
+            primary.flushed(horizons.local);
+            if !primary.is_behind() {
+                return;
+            }
+        }
+        self.rouse();
     }
 }
 
@@ -354,6 +366,8 @@ struct Run {
     /// Who has not said hello yet, and until when he may.
     pending: Vec<(Wire, u64)>,
     told_ns: u64,
+    /// Until then followers report at once what they have received and applied.
+    eager_until_ns: u64,
     /// What the log was told last.
     agreed: Option<Agreed>,
     /// Other rules were taken over, and the log does not count by them yet.
@@ -434,6 +448,10 @@ impl Run {
             // Perhaps told of while this thread was at work: a flush that hangs is the last one.
             primary.flush_begun(Lsn(self.hub.begun.load(Ordering::Relaxed)));
         }
+        if self.engine.log().take_eager() {
+            self.eager_until_ns = now_ns + EAGER_NS;
+        }
+        primary.set_eager(now_ns < self.eager_until_ns);
         primary.step(now_ns, wall_us, &mut self.ranges)?;
         self.hub.renew_lease(&primary, now_ns);
         let agreed = agreed(&primary);

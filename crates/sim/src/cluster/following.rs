@@ -156,7 +156,7 @@ impl Following {
         let Some((receiver, heard_ns)) = &mut self.receiver else {
             return Ok(());
         };
-        match receiver.step(life.member.voter().promised(), &mut self.log) {
+        match receiver.step(life.member.voter().promised(), now_ns, &mut self.log) {
             Outcome::Nothing if now_ns < *heard_ns + SILENCE_NS => {}
             Outcome::Heard => {
                 *heard_ns = now_ns;

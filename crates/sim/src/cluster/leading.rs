@@ -90,7 +90,8 @@ impl Leading {
         let mut slots = open_slots(life.env.disk.clone())?;
         slots.drop_slot(&name_of(life.id))?;
         slots.raise_to(life.released)?;
-        let hub = Primary::new(
+        let term_is_even = history.last_term().is_multiple_of(2);
+        let mut hub = Primary::new(
             config,
             history,
             life.released,
@@ -98,6 +99,8 @@ impl Leading {
             Quorum::new(life.id, term_end, rules),
             slots,
         );
+        // Both ways: at once, and put off.
+        hub.set_eager(term_is_even);
         let hub = Arc::new(Mutex::new(hub));
         log.set_tap(Some(Arc::new(Tap {
             hub: hub.clone(),

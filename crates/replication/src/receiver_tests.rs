@@ -1,0 +1,205 @@
+//! A follower's stream, seen from a primary over a simulated network.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use mote_common::env::net::sim::SimNetwork;
+use mote_common::env::net::{Listener, Network};
+use mote_common::env::sim::SimClock;
+
+use super::*;
+use crate::NodeId;
+use crate::message::PROTOCOL_VERSION;
+
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const BLOCK: u64 = 4096;
+
+/// A log that takes everything.
+#[derive(Default)]
+struct Taken {
+    received: Lsn,
+    flushed: Lsn,
+    applied: Lsn,
+}
+
+impl FollowerLog for Taken {
+    fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
+        self.received = Lsn(from.0 + bytes.len() as u64);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.flushed = self.received;
+        Ok(())
+    }
+
+    fn received(&self) -> Lsn {
+        self.received
+    }
+
+    fn flushed(&self) -> Lsn {
+        self.flushed
+    }
+
+    fn applied(&self) -> Lsn {
+        self.applied
+    }
+}
+
+struct World {
+    network: SimNetwork,
+    clock: Arc<SimClock>,
+    now_ns: u64,
+    primary: Wire,
+    receiver: Receiver,
+    log: Taken,
+}
+
+impl World {
+    fn new() -> World {
+        let network = SimNetwork::new(9);
+        let clock = Arc::new(SimClock::default());
+        let hosts = network.host(HOST, clock.clone());
+        let address = SocketAddr::new(HOST, 5432);
+        let mut listener = hosts.listen(address).expect("the port is free");
+        let wire = Wire::new(hosts.connect(address).expect("it waits for nothing"));
+        let hello = Hello {
+            version: PROTOCOL_VERSION,
+            system_id: 7,
+            id: NodeId(2),
+            name: "b".into(),
+            promised: 1,
+            end: Lsn::ZERO,
+            stable: Lsn::ZERO,
+            marks: Vec::new(),
+        };
+        let receiver = Receiver::new(wire, hello).expect("the stream stands");
+        network.advance_to(1_000_000);
+        clock.advance_ns(1_000_000);
+        let stream = listener.accept().expect("listening").expect("it has arrived");
+        let mut world = World {
+            network,
+            clock,
+            now_ns: 1_000_000,
+            primary: Wire::new(stream),
+            receiver,
+            log: Taken::default(),
+        };
+        world.say(&Message::Start(Start {
+            system_id: 7,
+            id: NodeId(1),
+            term: 1,
+            cut: Lsn::ZERO,
+            stable: Lsn::ZERO,
+            marks: Vec::new(),
+        }));
+        assert!(matches!(world.step(), Outcome::Begin(_)));
+        world.receiver.begin();
+        world
+    }
+
+    fn pass(&mut self) {
+        self.now_ns += 1_000_000;
+        self.clock.advance_ns(1_000_000);
+        self.network.advance_to(self.now_ns);
+    }
+
+    fn say(&mut self, message: &Message<'_>) {
+        self.primary.say(message).expect("the stream stands");
+        self.pass();
+    }
+
+    fn beat(&mut self, eager: bool) {
+        let (stable, beat_ns) = (Lsn::ZERO, self.now_ns);
+        self.say(&Message::Beat {
+            stable,
+            beat_ns,
+            eager,
+        });
+        self.step();
+        assert_eq!(self.reports().len(), 1, "a heartbeat is answered at once");
+    }
+
+    fn send_block(&mut self) {
+        let from = self.log.received;
+        let sent = self
+            .primary
+            .send_log(from, Lsn::ZERO, 0, [&[0; BLOCK as usize], &[]]);
+        sent.expect("the stream stands");
+        self.pass();
+        assert!(matches!(self.step(), Outcome::Heard));
+    }
+
+    fn step(&mut self) -> Outcome {
+        let outcome = self.receiver.step(1, self.now_ns, &mut self.log);
+        self.pass();
+        outcome
+    }
+
+    /// What has been reported since this was asked last.
+    fn reports(&mut self) -> Vec<Progress> {
+        let mut reports = Vec::new();
+        while self.primary.fill().expect("the stream stands") {
+            while let Some(message) = self.primary.next_message().expect("the stream stands") {
+                if let Message::Report { progress, .. } = message {
+                    reports.push(progress);
+                }
+            }
+        }
+        reports
+    }
+}
+
+#[test]
+fn what_nobody_waits_for_is_reported_with_the_next_sync_or_a_little_later() {
+    let mut world = World::new();
+    world.beat(false);
+    for blocks in 1..4 {
+        world.send_block();
+        let reports = world.reports();
+        assert_eq!(reports.len(), 1, "one for each flush");
+        assert_eq!(reports[0].flushed, Lsn(blocks * BLOCK));
+        assert_eq!(reports[0].received, reports[0].flushed);
+    }
+    assert_eq!(world.receiver.due_ns(), None, "all was said");
+    world.log.applied = world.log.flushed;
+    world.step();
+    assert!(world.reports().is_empty());
+    let due_ns = world.receiver.due_ns().expect("something is unsaid");
+    assert!(due_ns <= world.now_ns + REPORT_DELAY_NS);
+    while world.now_ns < due_ns {
+        world.pass();
+    }
+    world.step();
+    assert_eq!(
+        world.reports().last().map(|report| report.applied),
+        Some(Lsn(3 * BLOCK))
+    );
+    assert_eq!(world.receiver.due_ns(), None);
+}
+
+#[test]
+fn what_somebody_waits_for_is_reported_at_once() {
+    let mut world = World::new();
+    world.beat(true);
+    world.send_block();
+    let reports = world.reports();
+    assert_eq!(reports.len(), 2, "received, then flushed");
+    assert_eq!((reports[0].received, reports[0].flushed), (Lsn(BLOCK), Lsn::ZERO));
+    assert_eq!(reports[1].flushed, Lsn(BLOCK));
+    world.log.applied = Lsn(BLOCK);
+    world.step();
+    assert_eq!(
+        world.reports().last().map(|report| report.applied),
+        Some(Lsn(BLOCK))
+    );
+    // What was put off is said as soon as somebody waits.
+    world.beat(false);
+    world.send_block();
+    world.reports();
+    world.log.applied = Lsn(2 * BLOCK);
+    world.step();
+    assert!(world.reports().is_empty());
+    world.beat(true);
+    assert_eq!(world.receiver.due_ns(), None);
+}
