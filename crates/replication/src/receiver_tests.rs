@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use mote_common::env::net::sim::SimNetwork;
-use mote_common::env::net::{Listener, Network};
 use mote_common::env::sim::SimClock;
 
 use super::*;
