@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mote_layers::{arrows, crates as manifests, order};
+use mote_layers::{arrows, crates as manifests, documents, order};
 
 const BEGIN: &str = "<!-- layers: written by the test of tests/layers -->\n";
 const END: &str = "<!-- layers end -->";
@@ -99,4 +99,49 @@ fn an_arrow_up_is_seen() {
     assert!(order.complaints("x", &map).is_empty());
     map.arrows.entry(("lower".into(), "upper".into())).or_default();
     assert_eq!(order.complaints("x", &map).len(), 1);
+}
+
+/// What was tried and what was found on a day keeps the names of that day.
+const DATED: [&str; 4] = [
+    "docs/notebook/",
+    "docs/clients.md",
+    "docs/conformance-",
+    "CHANGELOG.md",
+];
+
+#[test]
+fn the_documents_name_what_exists() {
+    let sources = documents::Sources::read(&top());
+    let listed = std::process::Command::new("find")
+        .args([
+            ".",
+            "-name",
+            "*.md",
+            "-not",
+            "-path",
+            "./target/*",
+            "-not",
+            "-path",
+            "./.git/*",
+        ])
+        .args(["-not", "-path", "*/node_modules/*"])
+        .current_dir(top())
+        .output()
+        .expect("find runs");
+    let listed = String::from_utf8(listed.stdout).expect("paths are text");
+    let mut complaints = Vec::new();
+    for path in listed.lines().map(|path| path.trim_start_matches("./")) {
+        let about_the_project = path.starts_with("docs/") || !path.contains('/');
+        if !about_the_project || DATED.iter().any(|dated| path.starts_with(dated)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(top().join(path)).expect("it can be read");
+        let missing = sources.missing(&text);
+        complaints.extend(missing.iter().map(|named| format!("{path}: `{named}`")));
+    }
+    assert!(
+        complaints.is_empty(),
+        "nothing has these names:\n{}",
+        complaints.join("\n")
+    );
 }
