@@ -193,7 +193,10 @@ fn options(routine: &Routine) -> Vec<String> {
 pub const DEFAULT_ROWS: f64 = 1000.0;
 
 /// The cost of a call, unless COST says otherwise.
-pub fn default_cost(_language: &str) -> f64 {
+pub fn default_cost(language: &str) -> f64 {
+    if language == "internal" {
+        return 1.0;
+    }
     100.0
 }
 

@@ -119,8 +119,12 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => Some(KeyEncoding::Signed),
         oid::NUMERIC | oid::INTERVAL => Some(KeyEncoding::Prefixed),
         other if is_range(other) || is_multirange(other) => {
-            let subtype = ColumnType::new(without_range(other));
-            key_encoding(subtype).and(Some(KeyEncoding::Prefixed))
+            let subtype = without_range(other);
+            // Of a user's type, without a dictionary: who made an index of it saw to it that there are keys.
+            if subtype == other {
+                return Some(KeyEncoding::Prefixed);
+            }
+            key_encoding(ColumnType::new(subtype)).and(Some(KeyEncoding::Prefixed))
         }
         oid::BYTEA => Some(KeyEncoding::Escaped),
         oid::BPCHAR => Some(KeyEncoding::Unpadded),

@@ -28,6 +28,20 @@ create table app.staged (
     id int primary key, at app.stage default 'new'::app.stage not null, before app.stage[], l public.level default 'low',
     constraint not_done check (at <> 'Done')
 );
+create type app.zspan as range (subtype = text, collation = "C", multirange_type_name = app.spans);
+comment on type app.zspan is 'from word to word';
+create function app.distance(int, int) returns float8 language sql immutable as 'select ($1 - $2)::float8';
+create type app.steps as range (subtype = int, subtype_diff = app.distance);
+create type app.stages as range (subtype = app.stage);
+create type app.both as (words app.zspan, several app.spans, numbers app.steps[]);
+create domain app.some_steps as app.steps check (not isempty(value));
+create table app.spanned (
+    id int primary key, w app.zspan unique, s app.spans default app.spans(app.zspan('a', 'b')), n app.some_steps, g app.stages, b app.both
+);
+insert into app.spanned values (1, '[a,"b c")', '{[a,b),[q,)}', app.steps(1, 5, '[]'), '[new,Done]', row('[a,b)', '{}', array[app.steps(1, 2)]));
+insert into app.spanned (id, w) values (2, 'empty'), (3, app.zspan('x', null));
+create index spanned_some on app.spanned (id) where w > '[b,c)';
+create index spanned_values on app.spanned (s, n, g);
 create domain app.score as int default 5 not null constraint in_range check (value >= 0) constraint not_large check (value <= 100);
 create domain app.score_even as app.score check (value % 2 = 0);
 comment on domain app.score is 'points';

@@ -40,6 +40,7 @@ impl Catalog {
             labels: Vec::new(),
             domain: None,
             row: None,
+            subtype: None,
             // What was planned before the extension was made again is stale.
             version: extension.oid.into(),
         })

@@ -5,7 +5,7 @@
 use mote_common::Oid;
 use mote_common::error::{SqlState, state};
 use mote_types::ColumnType;
-use mote_types::catalog::user::{is_composite, is_user_type, number_of};
+use mote_types::catalog::user::{is_composite, is_user_type, number_of, user_range_of};
 
 use super::publication::StoredPublication;
 use super::revision::Revision;
@@ -288,6 +288,14 @@ impl Object for StoredUserType {
             .filter(|attribute| !attribute.dropped)
         {
             uses_type(attribute.type_oid, each);
+        }
+        if let Some(range) = &self.range {
+            uses_type(range.subtype, each);
+            each(Oid(range.difference));
+            range.all_constructors().for_each(|routine| each(Oid(routine)));
+        }
+        if let Some(range) = user_range_of(Oid(self.oid)) {
+            each(range);
         }
     }
 

@@ -729,7 +729,7 @@ impl StoredType {
     }
 }
 
-/// A type that a user made: an enum, a domain or a composite type.
+/// A type that a user made: an enum, a domain, a composite type, a range type or its multirange type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredUserType {
     pub oid: u32,
@@ -744,6 +744,9 @@ pub struct StoredUserType {
     /// The attributes of a composite type in the order of their numbers, dropped ones included; None for the other kinds.
     #[serde(default)]
     pub attributes: Option<Vec<StoredAttribute>>,
+    /// What a range type is made of; None for the other kinds.
+    #[serde(default)]
+    pub range: Option<StoredRange>,
     #[serde(default)]
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
@@ -762,6 +765,33 @@ pub struct StoredAttribute {
     pub dropped: bool,
     #[serde(default)]
     pub comment: Option<String>,
+}
+
+/// A range type. Its multirange type is an object of its own, whose OID follows from that of the range.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRange {
+    pub subtype: u32,
+    /// The class by whose order bounds compare; all classes of a type that are accepted here sort alike.
+    pub operator_class: u32,
+    /// Zero for a subtype without collations.
+    pub collation: u32,
+    /// `subtype_diff`; zero for none.
+    pub difference: u32,
+    /// Functions that were made with the type and go with it: those that make ranges, then those that make multiranges.
+    pub constructors: Vec<u32>,
+    pub multirange_constructors: Vec<u32>,
+    /// The row of pg_cast from the range to its multirange.
+    pub cast: u32,
+}
+
+impl StoredRange {
+    /// All functions that go with the type.
+    pub fn all_constructors(&self) -> impl Iterator<Item = u32> {
+        self.constructors
+            .iter()
+            .chain(&self.multirange_constructors)
+            .copied()
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

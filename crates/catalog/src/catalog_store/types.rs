@@ -46,6 +46,7 @@ pub(super) fn describe_type(stored: &StoredUserType, schema: &str, version: u64)
             .attributes
             .is_some()
             .then(|| Arc::new(describe_row(stored))),
+        subtype: stored.range.as_ref().map(|range| Oid(range.subtype)),
         version,
     }
 }
@@ -283,6 +284,10 @@ impl TypeDictionary for SessionTypes {
         let row = Arc::new(relation.row_type());
         state.rows.insert(ty, (relation.version, row.clone()));
         Some(row)
+    }
+
+    fn range_subtype(&self, range: Oid) -> Option<Oid> {
+        self.with(range, |entry, _| entry.described.subtype)?
     }
 
     fn label(&self, ty: Oid, key: i64, work: &mut dyn FnMut(&str)) -> bool {

@@ -15,6 +15,7 @@ use mote_grammar::ast::{
     RelationName, Rename,
 };
 use mote_sql::catalog::CatalogView;
+use mote_types::catalog::range::range_of;
 use mote_types::catalog::user::composite_oid;
 use mote_types::{ColumnType, format_type};
 
@@ -268,7 +269,10 @@ fn refuse_itself(
 fn holds(ty: Oid, wanted: Oid, context: &StatementContext<'_>) -> bool {
     let base = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
     let row = || context.session.catalog.row_type(base);
+    let range = range_of(base).unwrap_or(base);
+    let subtype = || context.session.catalog.user_type(range)?.subtype;
     base == wanted
+        || subtype().is_some_and(|subtype| holds(subtype, wanted, context))
         || row().is_some_and(|row| {
             row.types
                 .iter()

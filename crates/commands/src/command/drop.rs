@@ -15,6 +15,7 @@ use mote_grammar::ast::{
     Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse,
 };
 use mote_sql::catalog::CatalogView;
+use mote_types::catalog::user::number_of;
 
 use super::{
     composite_type, default_privileges, extension, in_use, inherit, partition, partition_index, publication,
@@ -873,12 +874,14 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         routines
             .iter()
             .filter(|entry| !is_member(entry.stored.oid))
+            .filter(|entry| !user_type::is_part_of_range(entry.stored.oid, context))
             .map(|entry| (entry.stored.oid, routine::described(entry, context))),
     );
     named.extend(
         types
             .iter()
-            .map(|entry| (entry.stored.oid, user_type::described(entry))),
+            .filter(|entry| !user_type::is_part_of_range(entry.stored.oid, context))
+            .map(|entry| (number_of(Oid(entry.stored.oid)).0, user_type::described(entry))),
     );
     named.extend(
         extensions

@@ -7,6 +7,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
+use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
@@ -65,6 +66,10 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
     Ok(CommandTag::Word("CREATE TYPE"))
 }
 
+fn is_any_range(ty: Oid) -> bool {
+    is_range(ty) || is_multirange(ty)
+}
+
 /// In PostgreSQL 15 the index of pg_enum complains.
 fn duplicate(ty: Oid, label: &str) -> SqlError {
     SqlError::new(
@@ -91,7 +96,7 @@ fn check_label(label: &str) -> SqlResult<()> {
 pub(super) fn alter(alter: &AlterEnum, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut ty = user_type::to_change(&alter.name, context)?;
     // Enums, domains and composite types are kept alike.
-    if ty.domain.is_some() || ty.attributes.is_some() {
+    if ty.domain.is_some() || ty.attributes.is_some() || is_any_range(Oid(ty.oid)) {
         let message = format!("{} is not an enum", mote_types::format_type(Oid(ty.oid), -1));
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }

@@ -12,15 +12,15 @@ use mote_grammar::ast::{
 };
 use mote_sql::bind::implied_name;
 use mote_sql::bind::query::WHOLE_ROW;
-use mote_sql::builtin::function::Volatility;
+use mote_sql::builtin::function::{FunctionId, Volatility};
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
 use mote_types::catalog::extension::CITEXT;
-use mote_types::catalog::is_text_like;
 use mote_types::catalog::range::{is_multirange, is_range};
-use mote_types::catalog::user::is_enum;
+use mote_types::catalog::user::{is_enum, is_user_multirange, is_user_range};
+use mote_types::catalog::{is_text_like, polymorphism};
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, oid};
 
@@ -269,6 +269,13 @@ fn bind(
             Bound::Routine(call) if call.routine.volatility == Volatility::Immutable => {
                 refused = Some(SqlError::unsupported("a function of a user in an index"));
             }
+            // Nor a dictionary that knows what the bounds are, which polymorphic functions ask.
+            Bound::Call {
+                function, arguments, ..
+            } if asks_for_bounds(*function) && arguments.iter().any(is_of_users_range) => {
+                let what = "a function or operator over a range type of a user in an index";
+                refused = Some(SqlError::unsupported(what));
+            }
             Bound::Parameter { index, .. } => {
                 let message = format!("there is no parameter ${}", index + 1);
                 refused = Some(SqlError::new(state::UNDEFINED_PARAMETER, message));
@@ -286,6 +293,22 @@ fn bind(
     // A literal such as '1 Jan'::date is read once: later sessions may read it otherwise.
     fix_literals(&mut bound, &mut |cast| compile(cast)?.evaluate(&[], &mut runtime))?;
     Ok(bound)
+}
+
+/// Does a function of ranges take or give what their bounds are?
+fn asks_for_bounds(function: FunctionId) -> bool {
+    let signature = function.signature();
+    let types = signature.arguments.iter().chain([&signature.result]);
+    let of_ranges = [oid::ANYRANGE, oid::ANYMULTIRANGE];
+    types
+        .into_iter()
+        .any(|ty| polymorphism(*ty).is_some() && !of_ranges.contains(ty))
+}
+
+fn is_of_users_range(expr: &Bound) -> bool {
+    let ty = expr.ty();
+    let ty = ty.element().unwrap_or(ty).oid;
+    is_user_range(ty) || is_user_multirange(ty)
 }
 
 /// 0A000, as in PostgreSQL.
@@ -478,7 +501,11 @@ fn collation_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Str
 }
 
 /// The class of this name, if it takes the type; None is the type's own. Text sorts by code point in all of them.
-fn class_of(written: &QualifiedName, ty: ColumnType, method: IndexMethod) -> SqlResult<Option<Oid>> {
+pub(super) fn class_of(
+    written: &QualifiedName,
+    ty: ColumnType,
+    method: IndexMethod,
+) -> SqlResult<Option<Oid>> {
     let name = written.last();
     let mut classes = builtin::operator_classes(method);
     let class = classes.find(|class| class.name == name).ok_or_else(|| {

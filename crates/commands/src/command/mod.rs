@@ -7,7 +7,6 @@
 //! Promises: a definition is checked, locked and written within the caller's transaction and rolls back with it;
 //! a clause that is not implemented answers 0A000 by name. Leaves out: privileges of queries (checked when they run).
 
-mod acl;
 mod alter_children;
 mod analyze;
 mod alter_column;
@@ -47,6 +46,7 @@ mod partition;
 mod partition_index;
 mod prepared_statement;
 mod publication;
+mod range_type;
 mod query_names;
 mod rebuild;
 mod reindex;
@@ -72,7 +72,7 @@ mod view;
 mod view_columns;
 mod view_follow;
 
-use mote_catalog::privileges;
+use mote_catalog::{acl, privileges};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast::{DefinitionOption, Statement};
@@ -114,6 +114,7 @@ pub fn of(statement: &Statement) -> &dyn Command {
         Statement::CreatePublication(statement) => &**statement,
         Statement::AlterPublication(statement) => &**statement,
         Statement::CreateEnum(statement) => &**statement,
+        Statement::CreateRangeType(statement) => &**statement,
         Statement::AlterEnum(statement) => &**statement,
         Statement::CreateCompositeType(statement) => &**statement,
         Statement::CreateDomain(statement) => &**statement,

@@ -19,7 +19,7 @@ use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::array_names::element_of_array_named;
 use mote_sql::expr::Expr;
 use mote_types::catalog::extension::extension_type;
-use mote_types::catalog::user::is_user_type;
+use mote_types::catalog::user::{is_user_type, user_multirange_of, user_range_of};
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::acl::AclKind;
@@ -99,6 +99,7 @@ pub(super) fn new_type(
         labels: Vec::new(),
         domain: None,
         attributes: None,
+        range: None,
         acl: default_privileges::of_new(
             AclKind::Type,
             context.session.identity().user_oid.0,
@@ -254,9 +255,26 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
         owned::require_schema(ty.schema, new, context)?;
         acl::change_owner(&mut ty.acl, ty.owner, new.0);
         ty.owner = new.0;
+        let multirange = user_multirange_of(Oid(ty.oid));
         write::put(StoredObject::Type(ty), context)?;
+        // The owner of a range owns its multirange.
+        if let Some(mut multirange) = multirange
+            .and_then(|oid| held(oid, context).transpose())
+            .transpose()?
+        {
+            acl::change_owner(&mut multirange.acl, multirange.owner, new.0);
+            multirange.owner = new.0;
+            write::put(StoredObject::Type(multirange), context)?;
+        }
     }
     Ok(alter_tag(alter.kind))
+}
+
+/// A type once nobody else can change it, if it is there.
+fn held(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<Option<StoredUserType>> {
+    schema::reserve_name(oid, "change", context)?;
+    let catalog = context.session.catalog.current();
+    Ok(catalog.user_type(oid).map(|entry| entry.stored.clone()))
 }
 
 /// ALTER TYPE .. SET SCHEMA.
@@ -460,7 +478,7 @@ enum User {
     View(Arc<RelationEntry>),
     Routine(Arc<RoutineEntry>),
     Expression(Dependent),
-    /// A domain that is made of it.
+    /// A domain or a range that is made of it.
     Domain(Arc<TypeEntry>),
     /// An attribute of a composite type, by its place.
     Attribute(Arc<TypeEntry>, usize),
@@ -577,12 +595,23 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         }
     }
     // Those that are made of others go first.
-    let domains = domains.into_iter().rev();
+    let is_named = |(entry, _): &(Arc<TypeEntry>, u32)| user_range_of(Oid(entry.stored.oid)).is_none();
+    let domains = domains.into_iter().filter(is_named).rev();
     found.extend(domains.map(|(entry, of)| (User::Domain(entry), of)));
     Ok(found)
 }
 
-/// Domains that are made of the types, of those domains, and so on, each with what it is made of.
+/// The type that a range is made of, or a multirange; of an array its elements.
+fn range_made_of(entry: &TypeEntry) -> Option<u32> {
+    if let Some(range) = user_range_of(Oid(entry.stored.oid)) {
+        return Some(range.0);
+    }
+    let subtype = Oid(entry.stored.range.as_ref()?.subtype);
+    let element = ColumnType::new(subtype).element();
+    Some(element.map_or(subtype.0, |element| element.oid.0))
+}
+
+/// Domains and ranges that are made of the types, of those domains, and so on, each with what it is made of.
 fn domains_over(types: &[u32], context: &StatementContext<'_>) -> Vec<(Arc<TypeEntry>, u32)> {
     let catalog = context.session.catalog.current();
     let mut found: Vec<(Arc<TypeEntry>, u32)> = Vec::new();
@@ -590,8 +619,10 @@ fn domains_over(types: &[u32], context: &StatementContext<'_>) -> Vec<(Arc<TypeE
     loop {
         let known = |oid: u32| types.contains(&oid) || found.iter().any(|(entry, _)| entry.stored.oid == oid);
         let next = catalog.user_types().find_map(|entry| {
-            let domain = entry.stored.domain.as_ref()?;
-            let of = [domain.of, domain.type_oid].into_iter().find(|of| known(*of))?;
+            let of = match &entry.stored.domain {
+                Some(domain) => [domain.of, domain.type_oid].into_iter().find(|of| known(*of))?,
+                None => range_made_of(entry).filter(|of| known(*of))?,
+            };
             (!known(entry.stored.oid)).then(|| (entry.clone(), of))
         });
         match next {
@@ -629,6 +660,10 @@ fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<V
         }
     }
     for entry in direct.iter().filter_map(|&oid| catalog.routine(oid)) {
+        let maker = type_of_constructor(entry.stored.oid, &catalog);
+        if maker.is_some_and(|ty| types.contains(&ty.0)) {
+            continue;
+        }
         let arguments = entry
             .stored
             .arguments
@@ -687,7 +722,7 @@ fn goes_along(dependent: &Dependent, types: &[u32]) -> bool {
             let mut columns = entry.stored.columns.iter().filter(|column| !column.dropped);
             columns.any(|column| is_or_holds(Oid(column.type_oid), types))
         }
-        Dependent::View(_) | Dependent::Routine(_) => false,
+        Dependent::View(_) | Dependent::Routine(_) | Dependent::Type(_) => false,
     }
 }
 
@@ -712,6 +747,7 @@ pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult
         };
         require_kind(drop.kind, &entry.stored)?;
         require_owner(&entry.stored, context)?;
+        refuse_multirange(&entry, &drop.objects, context)?;
         types.push(entry);
     }
     if let [first, rest @ ..] = types.as_slice() {
@@ -722,6 +758,62 @@ pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult
         drop_all(&types, &subject, drop.behavior, context)?;
     }
     Ok(CommandTag::Word(drop_object::command_name(drop.kind)))
+}
+
+/// A multirange type goes with its range type only.
+fn refuse_multirange(
+    entry: &TypeEntry,
+    dropped: &[ObjectReference],
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    let Some(range) = user_range_of(Oid(entry.stored.oid)) else {
+        return Ok(());
+    };
+    let mut named = dropped
+        .iter()
+        .filter_map(|object| find(named(object).ok()?, context));
+    if named.any(|entry| entry.stored.oid == range.0) {
+        return Ok(());
+    }
+    Err(required_by(&described(entry), range))
+}
+
+/// 2BP01 for what goes with a type only.
+fn required_by(what: &str, ty: Oid) -> SqlError {
+    let ty = format_type(ty, -1);
+    let message = format!("cannot drop {what} because type {ty} requires it");
+    SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+        .hint(format!("You can drop type {ty} instead."))
+}
+
+/// The functions that make values of a range type, or of its multirange type, go with the type.
+pub(super) fn refuse_constructor(
+    routine: u32,
+    described: impl FnOnce() -> String,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    match type_of_constructor(routine, &context.session.catalog.current()) {
+        Some(ty) => Err(required_by(&described(), ty)),
+        None => Ok(()),
+    }
+}
+
+/// The type of whose definition a function is a part.
+fn type_of_constructor(routine: u32, catalog: &Catalog) -> Option<Oid> {
+    let mut users = catalog.users_of(Oid(routine));
+    users.find_map(|user| {
+        let range = catalog.user_type(user)?.stored.range.as_ref()?;
+        match range.multirange_constructors.contains(&routine) {
+            true => user_multirange_of(user),
+            false => range.constructors.contains(&routine).then_some(user),
+        }
+    })
+}
+
+/// What DROP SCHEMA and DROP OWNED do not name: it goes with a range type.
+pub(super) fn is_part_of_range(oid: u32, context: &StatementContext<'_>) -> bool {
+    user_range_of(Oid(oid)).is_some()
+        || type_of_constructor(oid, &context.session.catalog.current()).is_some()
 }
 
 /// `type mood`, as messages about dependencies name it.
@@ -736,7 +828,12 @@ pub(super) fn drop_all(
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
+    let mut oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
+    let multiranges = oids.iter().filter_map(|&oid| user_multirange_of(Oid(oid)));
+    let multiranges: Vec<u32> = multiranges.map(|oid| oid.0).collect();
+    oids.extend(multiranges);
+    oids.sort_unstable();
+    oids.dedup();
     for &oid in &oids {
         // Nobody makes anything of the types from here on, and nobody changes them.
         object_locks::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
@@ -748,8 +845,21 @@ pub(super) fn drop_all(
     }
     let found = users(&oids, context)?;
     drop_found(found, subject, behavior, context)?;
+    let catalog = context.session.catalog.current();
+    let ranges = oids
+        .iter()
+        .filter_map(|&oid| catalog.user_type(Oid(oid))?.stored.range.clone());
+    let constructors: Vec<u32> = ranges
+        .flat_map(|range| range.all_constructors().collect::<Vec<_>>())
+        .collect();
     for oid in oids {
         write::remove(Oid(oid), context)?;
+    }
+    for oid in constructors {
+        write::hold(Oid(oid), context)?;
+        if context.session.catalog.current().routine(Oid(oid)).is_some() {
+            write::remove(Oid(oid), context)?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@
 
 pub mod call;
 mod holdings;
+mod internal_language;
 mod explain;
 pub mod nested;
 mod result;
@@ -32,6 +33,7 @@ use mote_types::catalog::user::{is_composite, is_row};
 use crate::utility::BodyContext;
 pub use call::{call, call_procedure, run_block, validate};
 pub use holdings::{Above, Holdings, command_of, fetch_from, language};
+pub use internal_language::Internal;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
 pub use result::keep_row;

@@ -65,7 +65,7 @@ pub const NAMED_OBJECTS_MAX: usize = 65_536;
 /// What bodies of routines find above themselves.
 static ABOVE_ROUTINES: Above = Above {
     command: command::of,
-    languages: &[&routine::Sql, &mote_plpgsql::PlPgSql],
+    languages: &[&routine::Sql, &mote_plpgsql::PlPgSql, &routine::Internal],
 };
 
 /// A statement about to be bound, with the plan that its parameters are read for.

@@ -120,7 +120,8 @@ fn types_of(object: &StoredObject) -> Vec<Oid> {
             let domain = ty.domain.as_ref();
             let domain = domain.map_or(Vec::new(), |domain| vec![domain.type_oid, domain.of]);
             let attributes = ty.live_attributes().map(|(_, attribute)| attribute.type_oid);
-            domain.into_iter().chain(attributes).collect()
+            let subtype = ty.range.as_ref().map(|range| range.subtype);
+            domain.into_iter().chain(attributes).chain(subtype).collect()
         }
         _ => Vec::new(),
     };

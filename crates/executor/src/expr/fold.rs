@@ -40,7 +40,7 @@ fn depends_on_session(ty: ColumnType) -> bool {
     let ty = ty.element().map_or(ty.oid, |element| element.oid);
     let ty = without_range(ty);
     mote_types::catalog::is_reg_type(ty)
-        || mote_types::catalog::user::is_enum(ty)
+        || mote_types::catalog::user::is_user_type(ty)
         || matches!(
             ty,
             oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL

@@ -45,6 +45,8 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use range::construct;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

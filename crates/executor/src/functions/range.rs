@@ -3,26 +3,45 @@
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::Datum;
 use mote_types::catalog::range::{range_of, range_subtype};
 use mote_types::datum::{Bound, ELEMENT_COST, Range};
 use mote_types::family::range::{make, multirange, normalized, spans};
+use mote_types::{ColumnType, Datum};
 
-use super::{Body, CallSite, array_of, text};
+use super::{Body, array_of, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "range_constructor2" => Body::Runtime(|_, site, a| constructed(site, a, (true, false))),
-        "range_constructor3" => Body::Runtime(|_, site, a| constructed(site, a, inclusive(&a[2])?)),
-        "multirange_constructor0" => {
-            Body::Runtime(|_, site, _| Ok(Datum::multirange(subtype(range_of(site.result.oid))?, Vec::new())))
+        "range_constructor2" => Body::Runtime(|_, site, a| constructed(site.result.oid, a, (true, false))),
+        "range_constructor3" => {
+            Body::Runtime(|_, site, a| constructed(site.result.oid, a, inclusive(&a[2])?))
         }
+        "multirange_constructor0" => Body::Runtime(|_, site, _| empty(site.result.oid)),
         "multirange_constructor1" => Body::Pure(|a| multirange(&a[0])),
-        "multirange_constructor2" => {
-            Body::Runtime(|_, site, a| collected(subtype(range_of(site.result.oid))?, elements(&a[0])?))
-        }
+        "multirange_constructor2" => Body::Runtime(|_, site, a| of_array(site.result.oid, &a[0])),
         _ => return None,
     })
+}
+
+/// Runs the body of a function that makes values of a user's range type, or of its multirange type.
+pub fn construct(body: &str, result: ColumnType, a: &[Datum]) -> SqlResult<Datum> {
+    let ty = result.oid;
+    match (body, a) {
+        ("range_constructor2", [_, _]) => constructed(ty, a, (true, false)),
+        ("range_constructor3", [_, _, flags]) => constructed(ty, a, inclusive(flags)?),
+        ("multirange_constructor0", []) => empty(ty),
+        ("multirange_constructor1", [range]) => multirange(range),
+        ("multirange_constructor2", [ranges]) => of_array(ty, ranges),
+        _ => Err(SqlError::internal("a body of the server that nobody knows")),
+    }
+}
+
+fn empty(multirange: Oid) -> SqlResult<Datum> {
+    Ok(Datum::multirange(subtype(range_of(multirange))?, Vec::new()))
+}
+
+fn of_array(multirange: Oid, ranges: &Datum) -> SqlResult<Datum> {
+    collected(subtype(range_of(multirange))?, elements(ranges)?)
 }
 
 /// The type of a range's bounds.
@@ -85,8 +104,7 @@ pub(super) fn unnested(multirange: &Datum) -> SqlResult<Vec<Datum>> {
 }
 
 /// A range between the first two arguments, of which a NULL is no bound.
-fn constructed(site: &CallSite, a: &[Datum], (lower, upper): (bool, bool)) -> SqlResult<Datum> {
-    let ty = site.result.oid;
+fn constructed(ty: Oid, a: &[Datum], (lower, upper): (bool, bool)) -> SqlResult<Datum> {
     let lower = Bound::new(a[0].try_clone()?, lower);
     let upper = Bound::new(a[1].try_clone()?, upper);
     Ok(Datum::Range(Box::new(make(

@@ -68,6 +68,7 @@ pub enum Statement {
     CreatePublication(Box<CreatePublication>),
     AlterPublication(Box<AlterPublication>),
     CreateEnum(Box<CreateEnum>),
+    CreateRangeType(Box<CreateRangeType>),
     AlterEnum(Box<AlterEnum>),
     CreateCompositeType(Box<CreateCompositeType>),
     CreateDomain(Box<CreateDomain>),

@@ -296,6 +296,13 @@ pub struct CreateCompositeType {
     pub columns: Vec<ColumnDefinition>,
 }
 
+/// CREATE TYPE .. AS RANGE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateRangeType {
+    pub name: QualifiedName,
+    pub options: Vec<DefinitionOption>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateDomain {
     pub name: QualifiedName,

@@ -168,6 +168,10 @@ impl Converter<'_> {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 labels: self.names(uncast(node.vals()))?,
             })),
+            Node::CreateRangeStmt(node) => Statement::CreateRangeType(Box::new(CreateRangeType {
+                name: self.qualified_name(uncast(node.type_name()), -1)?,
+                options: self.options(uncast(node.params()))?,
+            })),
             Node::AlterEnumStmt(node) => Statement::AlterEnum(Box::new(AlterEnum {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 change: enum_change(node),
@@ -534,7 +538,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
             raw::ObjectType::OBJECT_COLLATION => "CREATE COLLATION",
             _ => "CREATE TEXT SEARCH",
         },
-        Node::CreateRangeStmt(_) => "CREATE TYPE AS RANGE",
         Node::AlterTypeStmt(_) => "ALTER TYPE SET",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",

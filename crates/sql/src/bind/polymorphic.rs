@@ -157,17 +157,21 @@ impl Meaning {
     }
 
     fn meant(&self, ty: Oid) -> Result<Oid, Unresolved> {
-        let element = self.element.ok_or(Unresolved::Undetermined(None))?;
+        // A range is known also where nobody says what its bounds are: texts of indexes are bound without a session.
+        if self.element.is_none() && self.range.is_none() {
+            return Err(Unresolved::Undetermined(None));
+        }
+        let element = self.element.ok_or(Unresolved::Undetermined(None));
         match ty {
             oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => {
-                let array = ColumnType::new(element).array_of();
+                let array = ColumnType::new(element?).array_of();
                 array.map(|array| array.oid).ok_or(Unresolved::Mismatch)
             }
             oid::ANYRANGE => self.range_for("anyrange"),
             oid::ANYCOMPATIBLERANGE => self.range_for("anycompatiblerange"),
             oid::ANYMULTIRANGE => self.multirange_for("anymultirange"),
             oid::ANYCOMPATIBLEMULTIRANGE => self.multirange_for("anycompatiblemultirange"),
-            _ => Ok(element),
+            _ => element,
         }
     }
 

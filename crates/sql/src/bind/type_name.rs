@@ -2,7 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::{is_composite, is_domain, is_user_type, type_of_stored_name};
+use mote_types::catalog::user::{is_composite, is_domain, is_user_type, type_of_stored_name, user_range_of};
 use mote_types::catalog::{typmod_from_args, unsupported_type_name};
 use mote_types::{ColumnType, format_type, oid, type_by_name};
 
@@ -44,6 +44,13 @@ impl Binder<'_> {
             row.types
                 .iter()
                 .for_each(|attribute| self.depend_on_type(*attribute));
+        }
+        let range = user_range_of(ty).unwrap_or(ty);
+        if range != ty {
+            self.depend_on_type(ColumnType::new(range));
+        }
+        if let Some(subtype) = self.catalog.user_type(range).and_then(|range| range.subtype) {
+            self.depend_on_type(ColumnType::new(subtype));
         }
     }
 }

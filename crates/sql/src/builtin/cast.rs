@@ -4,7 +4,7 @@
 
 use mote_common::Oid;
 use mote_types::cast::find_cast;
-use mote_types::catalog::user::is_composite;
+use mote_types::catalog::user::{is_composite, user_multirange_of};
 use mote_types::catalog::{category, category_of};
 use mote_types::{ColumnType, oid::*};
 
@@ -30,6 +30,9 @@ pub fn cast_context(source: Oid, target: Oid) -> Option<CastUse> {
         && target != OIDVECTOR
     {
         return Some(context);
+    }
+    if user_multirange_of(source) == Some(target) {
+        return Some(Explicit);
     }
     if (is_composite(source) && target == RECORD) || (source == RECORD && is_composite(target)) {
         return Some(Implicit);

@@ -53,6 +53,16 @@ pub static COMPOSITE_SHAPE: TypeInfo =
 /// The same of the arrays over them.
 pub static COMPOSITE_ARRAY_SHAPE: TypeInfo = array(0, "", "", 0, b'd', 0, "", "");
 
+/// What pg_type shows of every range type of users.
+#[rustfmt::skip]
+pub static RANGE_SHAPE: TypeInfo =
+    base(0, "", "", -1, false, b'r', b'R', false, 0, 0, b'i', b'x', 0, ["range_in", "range_out", "range_recv", "range_send", "", "", ""]);
+
+/// The same of the multiranges over them. Arrays over both are those of enums.
+#[rustfmt::skip]
+pub static MULTIRANGE_SHAPE: TypeInfo =
+    base(0, "", "", -1, false, b'm', b'R', false, 0, 0, b'i', b'x', 0, ["multirange_in", "multirange_out", "multirange_recv", "multirange_send", "", "", ""]);
+
 /// Every built-in type, ordered by OID so that look-ups can search by halves.
 #[rustfmt::skip]
 pub static BUILTIN_TYPES: &[TypeInfo] = &[

@@ -201,6 +201,8 @@ pub fn type_shape(oid: Oid) -> Option<&'static TypeInfo> {
         None if user::is_enum(oid) => Some(&builtin::ENUM_SHAPE),
         None if user::is_domain(oid) => None,
         None if user::is_composite(oid) => Some(&builtin::COMPOSITE_SHAPE),
+        None if user::is_user_range(oid) => Some(&builtin::RANGE_SHAPE),
+        None if user::is_user_multirange(oid) => Some(&builtin::MULTIRANGE_SHAPE),
         None if user::user_element(oid).is_some_and(user::is_composite) => {
             Some(&builtin::COMPOSITE_ARRAY_SHAPE)
         }
@@ -223,6 +225,7 @@ pub fn category_of(oid: Oid) -> u8 {
         None if user::is_enum(oid) => category::ENUM,
         None if user::is_domain(oid) => category::USER,
         None if user::is_composite(oid) => category::COMPOSITE,
+        None if user::is_user_range(oid) || user::is_user_multirange(oid) => category::RANGE,
         None if user::is_user_type(oid) => category::ARRAY,
         None => category::USER,
     }

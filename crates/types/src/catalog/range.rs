@@ -1,5 +1,7 @@
 //! Range types: what their bounds are, and which multirange belongs to which range. The constants are PostgreSQL 15's `pg_range`.
+//! Of the types of users, OIDs tell which is a range and which its multirange (`user`); the subtype is the dictionary's.
 
+use super::user::{is_user_multirange, is_user_range, user_multirange_of, user_range_of, user_range_subtype};
 use crate::oid::{self, Oid};
 
 /// One row of `pg_range`.
@@ -42,12 +44,12 @@ fn built_in(range: Oid) -> Option<&'static RangeType> {
 
 #[inline]
 pub fn is_range(ty: Oid) -> bool {
-    built_in(ty).is_some()
+    is_user_range(ty) || built_in(ty).is_some()
 }
 
 #[inline]
 pub fn is_multirange(ty: Oid) -> bool {
-    range_of(ty).is_some()
+    is_user_multirange(ty) || range_of(ty).is_some()
 }
 
 /// The range type of a multirange's ranges.
@@ -56,16 +58,21 @@ pub fn range_of(multirange: Oid) -> Option<Oid> {
     known
         .find(|row| row.multirange == multirange)
         .map(|row| row.range)
+        .or_else(|| user_range_of(multirange))
 }
 
 /// The multirange type over a range type.
 pub fn multirange_of(range: Oid) -> Option<Oid> {
-    built_in(range).map(|row| row.multirange)
+    built_in(range)
+        .map(|row| row.multirange)
+        .or_else(|| user_multirange_of(range))
 }
 
-/// The type of a range's bounds.
+/// The type of a range's bounds; `None` for a type of users of which nobody at hand knows.
 pub fn range_subtype(range: Oid) -> Option<Oid> {
-    built_in(range).map(|row| row.subtype)
+    built_in(range)
+        .map(|row| row.subtype)
+        .or_else(|| user_range_subtype(range))
 }
 
 /// The subtype of a range or a multirange, or the type itself: what its text form is made of.

@@ -64,3 +64,27 @@ fn reads_types_as_sql_writes_them() {
         "NUMERIC precision 0 must be between 1 and 1000"
     );
 }
+
+#[test]
+fn the_four_types_of_a_range_share_one_number() {
+    use super::range::{is_multirange, is_range, multirange_of, range_of};
+    use super::user::{is_user_type, number_of, range_oid};
+    use mote_common::Oid;
+    let number = Oid(16_400);
+    let range = range_oid(number).unwrap();
+    let multirange = multirange_of(range).unwrap();
+    let arrays = [range, multirange].map(|ty| ColumnType::new(ty).array_of().unwrap().oid);
+    assert!(is_range(range) && !is_range(multirange) && is_multirange(multirange));
+    assert_eq!(range_of(multirange), Some(range));
+    for (element, array) in [range, multirange].into_iter().zip(arrays) {
+        assert_eq!(ColumnType::new(array).element().map(|ty| ty.oid), Some(element));
+        assert!(ColumnType::new(array).array_of().is_none());
+        assert!(!is_range(array) && !is_multirange(array));
+    }
+    for ty in [range, multirange, arrays[0], arrays[1]] {
+        assert!(is_user_type(ty));
+        // What is allocated after a restart follows from it.
+        assert_eq!(number_of(ty), number);
+    }
+    assert_eq!(range_oid(Oid(1 << 26)), None);
+}

@@ -22,6 +22,11 @@ const ARRAY: u32 = 1 << 29;
 const DOMAIN: u32 = 1 << 30;
 const COMPOSITE: u32 = DOMAIN | ENUM;
 const NUMBER: u32 = ENUM - 1;
+/// Ranges, multiranges and the arrays over both share one number: these bits of it say which of the four is meant.
+const RANGE: u32 = ARRAY;
+const RANGE_ARRAY: u32 = 1 << 27;
+const MULTIRANGE: u32 = 1 << 26;
+const RANGE_NUMBER: u32 = MULTIRANGE - 1;
 
 /// The OID of an enum whose object has this number; `None` if there are no such numbers left.
 pub fn enum_oid(number: Oid) -> Option<Oid> {
@@ -56,9 +61,42 @@ pub fn is_row(ty: Oid) -> bool {
     ty == crate::oid::RECORD || is_composite(ty)
 }
 
+/// The OID of a range type whose object has this number; `None` if there are no such numbers left.
+pub fn range_oid(number: Oid) -> Option<Oid> {
+    (number.0 <= RANGE_NUMBER).then_some(Oid(RANGE | number.0))
+}
+
+#[inline]
+pub fn is_user_range(ty: Oid) -> bool {
+    ty.0 & !RANGE_NUMBER == RANGE
+}
+
+#[inline]
+pub fn is_user_multirange(ty: Oid) -> bool {
+    ty.0 & !RANGE_NUMBER == RANGE | MULTIRANGE
+}
+
+/// The multirange type over a user's range type.
+pub fn user_multirange_of(range: Oid) -> Option<Oid> {
+    is_user_range(range).then_some(Oid(range.0 | MULTIRANGE))
+}
+
+/// The range type of a user's multirange type.
+pub fn user_range_of(multirange: Oid) -> Option<Oid> {
+    is_user_multirange(multirange).then_some(Oid(multirange.0 & !MULTIRANGE))
+}
+
+/// A range, a multirange, or an array over one.
+fn is_of_range(ty: Oid) -> bool {
+    ty.0 & !(RANGE_NUMBER | RANGE_ARRAY | MULTIRANGE) == RANGE
+}
+
 /// The object's number in the OID of a user's type.
 pub fn number_of(ty: Oid) -> Oid {
-    Oid(ty.0 & NUMBER)
+    match is_of_range(ty) {
+        true => Oid(ty.0 & RANGE_NUMBER),
+        false => Oid(ty.0 & NUMBER),
+    }
 }
 
 #[inline]
@@ -69,17 +107,26 @@ pub fn is_enum(ty: Oid) -> bool {
 /// A type that a user made or that an extension brought, or the array over one.
 #[inline]
 pub fn is_user_type(ty: Oid) -> bool {
-    matches!(ty.0 & !(NUMBER | ARRAY), ENUM | COMPOSITE) || is_domain(ty) || is_extension_type(ty)
+    matches!(ty.0 & !(NUMBER | ARRAY), ENUM | COMPOSITE)
+        || is_domain(ty)
+        || is_of_range(ty)
+        || is_extension_type(ty)
 }
 
 /// The element type of an array over a user's type.
 pub(super) fn user_element(ty: Oid) -> Option<Oid> {
+    if is_of_range(ty) {
+        return (ty.0 & RANGE_ARRAY != 0).then_some(Oid(ty.0 & !RANGE_ARRAY));
+    }
     let element = Oid(ty.0 & !ARRAY);
     (ty.0 & ARRAY != 0 && (is_enum(element) || is_composite(element))).then_some(element)
 }
 
 /// The array type over a user's type.
 pub(super) fn user_array(ty: Oid) -> Option<Oid> {
+    if is_of_range(ty) {
+        return (ty.0 & RANGE_ARRAY == 0).then_some(Oid(ty.0 | RANGE_ARRAY));
+    }
     (is_enum(ty) || is_composite(ty)).then_some(Oid(ty.0 | ARRAY))
 }
 
@@ -95,6 +142,8 @@ pub struct UserType {
     pub domain: Option<DomainType>,
     /// The attributes of a composite type, without those that were dropped; None for the other kinds.
     pub row: Option<Arc<RowType>>,
+    /// The type of the bounds of a range type; None for the other kinds, multiranges as well.
+    pub subtype: Option<Oid>,
     /// Grows with every change; plans compare it.
     pub version: u64,
 }
@@ -151,6 +200,8 @@ pub trait TypeDictionary {
     fn check_usable(&self, ty: Oid, key: i64) -> SqlResult<()>;
     /// The attributes that a composite type has now.
     fn row_type(&self, ty: Oid) -> Option<Arc<RowType>>;
+    /// The type of a range type's bounds.
+    fn range_subtype(&self, range: Oid) -> Option<Oid>;
     /// The object that a text names as a value of a `reg*` type.
     fn object_number(&self, ty: Oid, text: &str) -> SqlResult<Oid>;
     /// An object as a value of a `reg*` type is written; `None` if there is no such object.
@@ -270,4 +321,12 @@ pub fn check_usable(ty: Oid, key: i64) -> SqlResult<()> {
 /// The attributes that a composite type has now; `None` where nobody knows.
 pub fn row_type(ty: Oid) -> Option<Arc<RowType>> {
     current()?.row_type(ty)
+}
+
+/// The type of the bounds of a user's range type; `None` where nobody knows.
+pub(super) fn user_range_subtype(range: Oid) -> Option<Oid> {
+    if !is_user_range(range) {
+        return None;
+    }
+    current()?.range_subtype(range)
 }

@@ -2,6 +2,8 @@
 //! and a count with length and bytes of each range.
 //!
 //! Reading ends in `family::range::make`, which refuses bounds in the wrong order and makes discrete ranges canonical.
+//! Where no dictionary knows the subtype of a user's type, the text begins with its OID and a colon: `25:[a,b)`. That is the form
+//! in which definitions are stored (`catalog::user`).
 //! Leaves out: stored ranges (`storage`).
 
 use mote_common::error::state;
@@ -13,6 +15,7 @@ use super::record::{quote_from, unquoted};
 use super::{input_binary, input_text, output_binary, output_text};
 use crate::catalog::ColumnType;
 use crate::catalog::range::{range_of, range_subtype};
+use crate::catalog::user::{is_user_multirange, is_user_range, knows_objects};
 use crate::datum::{Bound, Datum, Multirange, Range, Span};
 use crate::family::range::{make, normalized};
 use crate::oid::Oid;
@@ -31,6 +34,23 @@ fn unknown(ty: ColumnType) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, message)
 }
 
+/// The type of the bounds and the text without what says it: an error where neither text nor catalog knows.
+fn told_subtype(ty: ColumnType, text: &str) -> SqlResult<(ColumnType, &str)> {
+    if let Some(subtype) = range_subtype(range_of(ty.oid).unwrap_or(ty.oid)) {
+        return Ok((ColumnType::new(subtype), text));
+    }
+    let (told, rest) = text.split_once(':').ok_or_else(|| unknown(ty))?;
+    let subtype = told.parse().map_err(|_| unknown(ty))?;
+    Ok((ColumnType::new(Oid(subtype)), rest))
+}
+
+/// Says the subtype where no dictionary will know it when the text is read.
+fn tell_subtype(ty: ColumnType, subtype: Oid, out: &mut Vec<u8>) {
+    if (is_user_range(ty.oid) || is_user_multirange(ty.oid)) && !knows_objects() {
+        out.extend_from_slice(format!("{}:", subtype.0).as_bytes());
+    }
+}
+
 const EMPTY_WORD: &str = "empty";
 
 fn starts_with_empty(text: &str) -> bool {
@@ -45,11 +65,20 @@ fn made(ty: ColumnType, subtype: ColumnType, lower: Bound, upper: Bound) -> SqlR
 
 /// Reads the text form.
 pub(super) fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
+    let (subtype, text) = told_subtype(ty, text)?;
+    parse_between(ty, subtype, text, settings)
+}
+
+fn parse_between(
+    ty: ColumnType,
+    subtype: ColumnType,
+    text: &str,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
     let malformed = |detail: &str| {
         let message = format!("malformed range literal: \"{text}\"");
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, message).detail(detail.to_owned())
     };
-    let subtype = subtype(ty)?;
     let trimmed = trim_start(text);
     if starts_with_empty(trimmed) {
         return match trim_start(&trimmed[EMPTY_WORD.len()..]).is_empty() {
@@ -95,7 +124,8 @@ fn bound_text(text: &str) -> Option<(Option<String>, &str)> {
 }
 
 /// Appends `[1,"a b")` or `empty`.
-pub(super) fn write(range: &Range, settings: &FormatSettings, out: &mut Vec<u8>) {
+pub(super) fn write(range: &Range, ty: ColumnType, settings: &FormatSettings, out: &mut Vec<u8>) {
+    tell_subtype(ty, range.subtype, out);
     match &range.span {
         Some(span) => write_span(span, ColumnType::new(range.subtype), settings, out),
         None => out.extend_from_slice(b"empty"),
@@ -178,6 +208,7 @@ enum Reading {
 
 /// Reads the text form of a multirange: its ranges may come in any order, overlap and be empty.
 pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
+    let (subtype, text) = told_subtype(ty, text)?;
     let malformed = |detail: &str| {
         let message = format!("malformed multirange literal: \"{text}\"");
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, message).detail(detail.to_owned())
@@ -232,7 +263,7 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
                     escaped: false,
                 },
                 b']' | b')' if !quoted => {
-                    let read = parse(ColumnType::new(range), &body[begin..=at], settings)?;
+                    let read = parse_between(ColumnType::new(range), subtype, &body[begin..=at], settings)?;
                     work::push(&mut ranges, read)?;
                     seen += 1;
                     Reading::After
@@ -251,7 +282,7 @@ pub(super) fn parse_multirange(ty: ColumnType, text: &str, settings: &FormatSett
         };
     };
     match trim_start(rest).is_empty() {
-        true => made_multirange(range, ranges),
+        true => made_multirange(subtype, ranges),
         false => Err(malformed("Junk after closing right brace.")),
     }
 }
@@ -269,17 +300,22 @@ fn ranges_type(ty: ColumnType) -> SqlResult<Oid> {
     range_of(ty.oid).ok_or_else(|| unknown(ty))
 }
 
-fn made_multirange(range: Oid, ranges: Vec<Datum>) -> SqlResult<Datum> {
+fn made_multirange(subtype: ColumnType, ranges: Vec<Datum>) -> SqlResult<Datum> {
     let spans = ranges.into_iter().filter_map(|range| match range {
         Datum::Range(range) => range.span,
         _ => None,
     });
-    let subtype = subtype(ColumnType::new(range))?;
     Ok(Datum::multirange(subtype.oid, normalized(spans.collect())?))
 }
 
 /// Appends `{[1,3),[7,10)}`.
-pub(super) fn write_multirange(multirange: &Multirange, settings: &FormatSettings, out: &mut Vec<u8>) {
+pub(super) fn write_multirange(
+    multirange: &Multirange,
+    ty: ColumnType,
+    settings: &FormatSettings,
+    out: &mut Vec<u8>,
+) {
+    tell_subtype(ty, multirange.subtype, out);
     out.push(b'{');
     for (slot, span) in multirange.spans.iter().enumerate() {
         if slot > 0 {
@@ -300,7 +336,7 @@ pub(super) fn receive_multirange(ty: ColumnType, reader: &mut Reader<'_>) -> Sql
         let read = input_binary(ColumnType::new(range), reader.take(length)?)?;
         work::push(&mut ranges, read)?;
     }
-    made_multirange(range, ranges)
+    made_multirange(subtype(ColumnType::new(range))?, ranges)
 }
 
 /// Appends the binary form of a multirange.

@@ -174,8 +174,8 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
         Datum::Jsonb(value) => value.write(out),
         Datum::Array(value) => array::write(value, ty, settings, out),
         Datum::Record(value) => record::write(value, settings, out),
-        Datum::Range(value) => range::write(value, settings, out),
-        Datum::Multirange(value) => range::write_multirange(value, settings, out),
+        Datum::Range(value) => range::write(value, ty, settings, out),
+        Datum::Multirange(value) => range::write_multirange(value, ty, settings, out),
     }
 }
 

@@ -6,6 +6,10 @@ use mote_sql::catalog::trigger::Trigger;
 use mote_sql::catalog::{
     Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation,
 };
+use mote_types::catalog::extension::is_extension_type;
+use mote_types::catalog::user::{
+    is_composite, is_user_multirange, is_user_range, is_user_type, number_of, user_multirange_of,
+};
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::catalog_store::stored::{StoredKind, StoredRelation};
@@ -223,6 +227,7 @@ const PROCEDURE: Oid = Oid(1255);
 const NAMESPACE: Oid = Oid(2615);
 /// pg_type.
 const TYPE: Oid = Oid(1247);
+const CAST: Oid = Oid(2605);
 const DEFAULTS: Oid = Oid(2604);
 
 /// One dependency: class, object, column; on class, object, column; how.
@@ -236,6 +241,7 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for (domain, of) in domains::made_of_domains(facts) {
         rows.push(depends((TYPE, domain, 0), (TYPE, of, 0), 'n'));
     }
+    rows.extend(type_dependencies(facts));
     for extension in extensions::of_database(facts) {
         let this = (EXTENSION, Oid(extension.oid), 0);
         rows.push(depends(this, (NAMESPACE, Oid(extension.schema), 0), 'n'));
@@ -335,6 +341,59 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
     }
     Ok(rows)
+}
+
+/// Range types on what they are made of, what was made with them on the types, and composite types on those of their attributes.
+fn type_dependencies(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
+    // The type of users that something is of, or whose arrays it is of.
+    let made = |ty: u32| {
+        let element = ColumnType::new(Oid(ty)).element();
+        let base = element.map_or(Oid(ty), |element| element.oid);
+        (is_user_type(base) && !is_extension_type(base)).then_some(base)
+    };
+    let mut rows = Vec::new();
+    for entry in facts.user_types() {
+        let (oid, schema) = (Oid(entry.stored.oid), Oid(entry.stored.schema));
+        let this = (TYPE, oid, 0);
+        if is_composite(oid) {
+            rows.push(depends((CLASS, number_of(oid), 0), this, 'i'));
+        }
+        for (number, attribute) in entry.stored.live_attributes() {
+            let column = (CLASS, number_of(oid), i32::from(number));
+            rows.extend(made(attribute.type_oid).map(|ty| depends(column, (TYPE, ty, 0), 'n')));
+        }
+        if let Some(domain) = entry.stored.domain.as_ref().filter(|domain| domain.of == 0) {
+            rows.extend(made(domain.type_oid).map(|ty| depends(this, (TYPE, ty, 0), 'n')));
+        }
+        let arrays = ColumnType::new(oid).array_of().map(|array| array.oid);
+        if is_user_range(oid) || is_user_multirange(oid) {
+            rows.push(depends(this, (NAMESPACE, schema, 0), 'n'));
+            rows.extend(arrays.map(|array| depends((TYPE, array, 0), this, 'i')));
+        }
+        let (Some(range), Some(multirange)) = (&entry.stored.range, user_multirange_of(oid)) else {
+            continue;
+        };
+        rows.extend(made(range.subtype).map(|ty| depends(this, (TYPE, ty, 0), 'n')));
+        if facts.routine(Oid(range.difference)).is_some() {
+            rows.push(depends(this, (PROCEDURE, Oid(range.difference), 0), 'n'));
+        }
+        rows.push(depends((TYPE, multirange, 0), this, 'i'));
+        let constructors = range.constructors.iter().map(|routine| (routine, oid));
+        let of_multiranges = range
+            .multirange_constructors
+            .iter()
+            .map(|routine| (routine, multirange));
+        for (&routine, ty) in constructors.chain(of_multiranges) {
+            rows.push(depends((PROCEDURE, Oid(routine), 0), (TYPE, ty, 0), 'i'));
+        }
+        let cast = (CAST, Oid(range.cast), 0);
+        for ty in [oid, multirange] {
+            rows.push(depends(cast, (TYPE, ty, 0), 'i'));
+        }
+        let function = range.multirange_constructors.get(1);
+        rows.extend(function.map(|&routine| depends(cast, (PROCEDURE, Oid(routine), 0), 'i')));
+    }
+    rows
 }
 
 fn constraint_dependencies(table: &Relation, constraint: &Constraint) -> Vec<Vec<Datum>> {

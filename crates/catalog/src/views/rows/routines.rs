@@ -9,6 +9,7 @@ use super::relations::acl;
 use super::schema::{TypeDescription, yes_or_no};
 use crate::privileges::{is_member, may_execute};
 use crate::routine_text as text;
+use crate::views::builtin::LANGUAGE_INTERNAL;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_array, oid_vector, row, text_array, text_array_or_null};
 
@@ -19,6 +20,7 @@ pub const LANGUAGE_PLPGSQL: Oid = Oid(13563);
 fn language(name: &str) -> Oid {
     match name {
         "sql" => LANGUAGE_SQL,
+        "internal" => LANGUAGE_INTERNAL,
         _ => LANGUAGE_PLPGSQL,
     }
 }

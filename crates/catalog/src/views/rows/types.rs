@@ -7,7 +7,7 @@ use mote_sql::catalog::Relation;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::catalog::extension::{extension_type, is_extension_type};
 use mote_types::catalog::range::RANGE_TYPES;
-use mote_types::catalog::user::{is_composite, number_of};
+use mote_types::catalog::user::{is_composite, number_of, user_multirange_of, user_range_of};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
@@ -78,6 +78,11 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             array,
             acl,
         };
+        let wide = stored.range.as_ref().or_else(|| {
+            let range = facts.catalog.user_type(user_range_of(ty.oid)?)?;
+            range.stored.range.as_ref()
+        });
+        let wide = wide.is_some_and(|range| has_wide_alignment(Oid(range.subtype)));
         for place in [
             own(
                 ty.oid,
@@ -88,13 +93,27 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             ),
             own(array, array_name, ty.oid, Oid::INVALID, NULL),
         ] {
-            rows.extend(type_shape(place.oid).map(|shape| type_row(shape, place)));
+            let row = type_shape(place.oid).map(|shape| type_row(shape, place));
+            rows.extend(row.map(|mut row| {
+                if wide {
+                    row[ALIGNMENT] = Datum::text("d");
+                }
+                row
+            }));
         }
     }
     for known in facts.relations() {
         rows.extend(relation_types(known.relation, facts));
     }
     Ok(rows)
+}
+
+/// The place of `typalign` among the columns of pg_type.
+const ALIGNMENT: usize = 22;
+
+/// Ranges over such a type are aligned as it is.
+fn has_wide_alignment(subtype: Oid) -> bool {
+    type_shape(subtype).is_some_and(|shape| shape.align == b'd')
 }
 
 /// What there is to say of a composite type or of the row type of a relation.
@@ -175,7 +194,7 @@ pub fn enums(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 /// pg_range.
-pub fn ranges(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+pub fn ranges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = RANGE_TYPES.iter().map(|known| {
         row![
             known.range,
@@ -187,7 +206,19 @@ pub fn ranges(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             known.difference,
         ]
     });
-    Ok(rows.collect())
+    let made = facts.user_types().into_iter().filter_map(|entry| {
+        let (oid, range) = (Oid(entry.stored.oid), entry.stored.range.as_ref()?);
+        Some(row![
+            oid,
+            Oid(range.subtype),
+            user_multirange_of(oid).unwrap_or(Oid::INVALID),
+            Oid(range.collation),
+            Oid(range.operator_class),
+            Oid::INVALID,
+            Oid(range.difference),
+        ])
+    });
+    Ok(rows.chain(made).collect())
 }
 
 /// What a type has for itself, whatever its kind.
@@ -268,7 +299,20 @@ pub fn casts(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         };
         row![cast.oid, cast.source, cast.target, cast.function, context, method]
     });
-    Ok(rows.collect())
+    // From the range types of users to their multiranges.
+    let made = facts.user_types().into_iter().filter_map(|entry| {
+        let (oid, range) = (Oid(entry.stored.oid), entry.stored.range.as_ref()?);
+        let function = *range.multirange_constructors.get(1)?;
+        Some(row![
+            Oid(range.cast),
+            oid,
+            user_multirange_of(oid)?,
+            Oid(function),
+            'e',
+            'f'
+        ])
+    });
+    Ok(rows.chain(made).collect())
 }
 
 pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

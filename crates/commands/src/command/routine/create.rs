@@ -56,13 +56,7 @@ pub(in super::super) fn create(
     });
     if let Some(existing) = existing {
         if !create.or_replace {
-            return Err(SqlError::new(
-                state::DUPLICATE_FUNCTION,
-                format!(
-                    "function \"{}\" already exists with same argument types",
-                    new.name
-                ),
-            ));
+            return Err(already_exists(&new.name));
         }
         replace(&existing.stored, &mut new, context)?;
     }
@@ -71,6 +65,28 @@ pub(in super::super) fn create(
     write::put(StoredObject::Routine(new), context)?;
     validate(oid, context)?;
     Ok(CommandTag::Word(create.name()))
+}
+
+/// Stores a routine that comes with another object; 42723 where there is one that takes the same.
+pub(in super::super) fn put_new(new: StoredRoutine, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let signature: Vec<u32> = input_types(&new).collect();
+    schema::reserve_name(Oid(new.schema), &format!("{}({signature:?})", new.name), context)?;
+    let catalog = context.session.catalog.current();
+    let mut named = catalog.routines_named(&new.name);
+    let is_same = |known: &StoredRoutine| {
+        known.schema == new.schema && input_types(known).eq(signature.iter().copied())
+    };
+    let known = named.any(|known| is_same(&known.stored));
+    drop(named);
+    if known {
+        return Err(already_exists(&new.name));
+    }
+    write::put(StoredObject::Routine(new), context)
+}
+
+fn already_exists(name: &str) -> SqlError {
+    let message = format!("function \"{name}\" already exists with same argument types");
+    SqlError::new(state::DUPLICATE_FUNCTION, message)
 }
 
 /// What tells routines of one name apart.

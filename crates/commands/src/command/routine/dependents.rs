@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
+use mote_grammar::ast::DropBehavior;
 use mote_sql::RelationExpression;
 use mote_sql::expr::Expr;
 
-use super::super::{drop as drop_object, internal, schema, trigger_clones};
+use super::super::{drop as drop_object, internal, schema, trigger_clones, user_type};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
-use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use mote_catalog::routine_text as text;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -28,6 +29,8 @@ pub(in super::super) enum Dependent {
     Check(Arc<RelationEntry>, String),
     Trigger(Arc<RelationEntry>, String),
     Routine(Arc<RoutineEntry>),
+    /// A range type, whose `subtype_diff` the routine is.
+    Type(Arc<TypeEntry>),
 }
 
 /// `function f(integer)`, as messages about dependencies name it, procedures as well.
@@ -54,6 +57,7 @@ impl Dependent {
             Dependent::Check(entry, name) => format!("constraint {name} on {}", table(entry)),
             Dependent::Trigger(entry, name) => format!("trigger {name} on {}", table(entry)),
             Dependent::Routine(entry) => described(entry, context),
+            Dependent::Type(entry) => user_type::described(entry),
         }
     }
 
@@ -66,6 +70,7 @@ impl Dependent {
             | Dependent::Check(entry, _)
             | Dependent::Trigger(entry, _) => entry.stored.schema,
             Dependent::Routine(entry) => entry.stored.schema,
+            Dependent::Type(entry) => entry.stored.schema,
         }
     }
 
@@ -74,6 +79,7 @@ impl Dependent {
         match self {
             Dependent::View(entry) => drop_object::remove_view(Oid(entry.stored.oid), context),
             Dependent::Routine(entry) => write::remove(Oid(entry.stored.oid), context),
+            Dependent::Type(entry) => user_type::drop_all(&[entry], "", DropBehavior::Cascade, context),
             // The column would have to go with all that depends on it.
             Dependent::Generated(..) => Err(SqlError::unsupported(
                 "DROP FUNCTION .. CASCADE of a function that a generated column calls",
@@ -163,6 +169,15 @@ pub(super) fn dependents(
         in_columns(entry, &search, &mut found, context)?;
         in_checks(entry, &search, &mut found, context)?;
         in_triggers(entry, &called, &search, &mut found, context)?;
+    }
+    for routine in dropped {
+        let users = catalog.users_of(Oid(routine.stored.oid));
+        let types = users.filter_map(|oid| catalog.user_type(oid));
+        let types = types.filter(|entry| {
+            let range = entry.stored.range.as_ref();
+            range.is_some_and(|range| range.difference == routine.stored.oid)
+        });
+        found.extend(types.map(|entry| (Dependent::Type(entry.clone()), routine.clone())));
     }
     let gone: Vec<u32> = dropped.iter().map(|routine| routine.stored.oid).collect();
     in_routines(&gone, &candidates, &search, &mut found, context)?;

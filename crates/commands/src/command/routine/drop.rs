@@ -6,7 +6,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlResult};
 use mote_grammar::ast::{Drop, DropBehavior};
 
-use super::super::{drop as drop_object, extension, schema};
+use super::super::{drop as drop_object, extension, schema, user_type};
 use super::dependents::{dependents, described};
 use super::find::{look_up_held, missing, require_owner, shown, signature_of, word};
 use mote_catalog::catalog_store::RoutineEntry;
@@ -35,6 +35,7 @@ pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) ->
         };
         require_owner(&entry.stored, context)?;
         extension::refuse_member(entry.stored.oid, || described(&entry, context), context)?;
+        user_type::refuse_constructor(entry.stored.oid, || described(&entry, context), context)?;
         dropped.push(entry);
     }
     if let [first, rest @ ..] = dropped.as_slice() {

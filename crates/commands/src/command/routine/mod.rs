@@ -17,6 +17,7 @@ use mote_common::SqlError;
 use mote_common::error::state;
 
 pub(super) use alter::{comment, is_routine, move_to_schema, owner, rename, set_schema};
+pub(super) use create::put_new;
 pub(super) use dependents::{Dependent, Search, described, in_expressions, users_of_rows};
 pub(super) use drop::{drop, drop_all};
 pub(super) use find::{find, signature_of};

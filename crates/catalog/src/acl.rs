@@ -9,13 +9,13 @@ use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_grammar::ast::Privilege;
 use mote_sql::access::privilege;
 
-use mote_catalog::catalog_store::stored::StoredAcl;
+use crate::catalog_store::stored::StoredAcl;
 
 const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
 
 /// Kinds of objects that have privileges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AclKind {
+pub enum AclKind {
     Table,
     Sequence,
     Schema,
@@ -124,7 +124,7 @@ fn bit_of(name: &str) -> Option<u32> {
 }
 
 /// The list with its defaults written out.
-pub(super) fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everybody: u32) -> Vec<StoredAcl> {
+pub fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everybody: u32) -> Vec<StoredAcl> {
     if !acl.is_empty() {
         return acl.to_vec();
     }
@@ -140,7 +140,7 @@ pub(super) fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everyb
 }
 
 /// What is stored of a changed list: an empty one would stand for the defaults.
-pub(super) fn settled(mut acl: Vec<StoredAcl>, owner: u32) -> Vec<StoredAcl> {
+pub fn settled(mut acl: Vec<StoredAcl>, owner: u32) -> Vec<StoredAcl> {
     acl.retain(|item| item.privileges != 0 || item.grant_options != 0);
     if acl.is_empty() {
         acl.push(StoredAcl {
@@ -154,13 +154,7 @@ pub(super) fn settled(mut acl: Vec<StoredAcl>, owner: u32) -> Vec<StoredAcl> {
 }
 
 /// Adds privileges to what this grantor has given, with the option to pass them on.
-pub(super) fn grant(
-    acl: &mut Vec<StoredAcl>,
-    grantee: u32,
-    grantor: u32,
-    privileges: u32,
-    with_option: bool,
-) {
+pub fn grant(acl: &mut Vec<StoredAcl>, grantee: u32, grantor: u32, privileges: u32, with_option: bool) {
     let item = StoredAcl {
         grantee,
         grantor,
@@ -171,7 +165,7 @@ pub(super) fn grant(
 }
 
 /// Adds what an entry says to what its grantor has given its grantee.
-pub(super) fn merge(acl: &mut Vec<StoredAcl>, added: StoredAcl) {
+pub fn merge(acl: &mut Vec<StoredAcl>, added: StoredAcl) {
     match acl
         .iter_mut()
         .find(|item| item.grantee == added.grantee && item.grantor == added.grantor)
@@ -185,7 +179,7 @@ pub(super) fn merge(acl: &mut Vec<StoredAcl>, added: StoredAcl) {
 }
 
 /// Takes privileges (or, with `option_only`, the right to pass them on) back, and with CASCADE what was passed on.
-pub(super) fn revoke(
+pub fn revoke(
     acl: &mut Vec<StoredAcl>,
     grantee: u32,
     grantor: u32,
@@ -232,13 +226,13 @@ pub(super) fn revoke(
 }
 
 /// The privileges that a set of roles may pass on.
-pub(super) fn grantable(acl: &[StoredAcl], roles: &[Oid]) -> u32 {
+pub fn grantable(acl: &[StoredAcl], roles: &[Oid]) -> u32 {
     let held = acl.iter().filter(|item| roles.contains(&Oid(item.grantee)));
     held.fold(0, |options, item| options | item.grant_options)
 }
 
 /// A new owner takes the old one's place as grantor and grantee.
-pub(super) fn change_owner(acl: &mut Vec<StoredAcl>, old: u32, new: u32) {
+pub fn change_owner(acl: &mut Vec<StoredAcl>, old: u32, new: u32) {
     let mut changed: Vec<StoredAcl> = Vec::with_capacity(acl.len());
     for mut item in acl.drain(..) {
         for role in [&mut item.grantee, &mut item.grantor] {
