@@ -1,7 +1,7 @@
 //! Executing: portals of the extended protocol, and whole texts of the simple one.
 //!
 //! Both end in `run_query` for queries and in `run_utility` for all other statements. Leaves out: when the
-//! transaction ends (`transaction`), EvalPlanQual and restarts (`mote_executor`), the rows' way to the client, which
+//! transaction ends (`ending`), EvalPlanQual and restarts (`mote_executor`), the rows' way to the client, which
 //! is the host's.
 
 use std::sync::Arc;
