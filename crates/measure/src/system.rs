@@ -113,11 +113,12 @@ impl Reading {
             // A process that ended takes its counters along until its parent has asked for them.
             server_read_bytes: io.map(|(now, before)| now.0.saturating_sub(before.0)),
             server_written_bytes: io.map(|(now, before)| now.1.saturating_sub(before.1)),
-            disk_read_bytes: disk.read_bytes - before.read_bytes,
-            disk_written_bytes: disk.written_bytes - before.written_bytes,
-            disk_reads: disk.reads - before.reads,
-            disk_writes: disk.writes - before.writes,
-            disk_flushes: disk.flushes - before.flushes,
+            // A disk that is taken away takes its counters along, too.
+            disk_read_bytes: disk.read_bytes.saturating_sub(before.read_bytes),
+            disk_written_bytes: disk.written_bytes.saturating_sub(before.written_bytes),
+            disk_reads: disk.reads.saturating_sub(before.reads),
+            disk_writes: disk.writes.saturating_sub(before.writes),
+            disk_flushes: disk.flushes.saturating_sub(before.flushes),
             loopback_bytes: self.loopback_bytes.saturating_sub(earlier.loopback_bytes),
             network_bytes: self.network_bytes.saturating_sub(earlier.network_bytes),
         }
@@ -294,6 +295,41 @@ mod tests {
         };
         assert_eq!(disk, expected);
         assert_eq!(available_memory("MemTotal: 9 kB\nMemAvailable:    3 kB\n"), 3072);
+    }
+
+    #[test]
+    fn counters_that_fall_are_no_use_at_all() {
+        let disk = DiskCounters {
+            reads: 5,
+            read_bytes: 5,
+            writes: 5,
+            written_bytes: 5,
+            flushes: 5,
+        };
+        let earlier = Reading {
+            disk,
+            loopback_bytes: 5,
+            server_io: Some((5, 5)),
+            ..Reading::default()
+        };
+        let point = Reading {
+            server_io: Some((0, 0)),
+            ..Reading::default()
+        }
+        .since(&earlier, 1.0);
+        let fallen = [
+            point.disk_reads,
+            point.disk_read_bytes,
+            point.disk_writes,
+            point.disk_written_bytes,
+            point.disk_flushes,
+            point.loopback_bytes,
+        ];
+        assert_eq!(fallen, [0; 6]);
+        assert_eq!(
+            (point.server_read_bytes, point.server_written_bytes),
+            (Some(0), Some(0))
+        );
     }
 
     /// The collector against the truth that this process makes itself: a second of a busy processor, and a megabyte written.
