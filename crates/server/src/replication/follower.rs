@@ -486,7 +486,9 @@ impl Receiving {
         let stepped = match receiver.step(shared.steering.promised(), now_ns, &mut taken.log) {
             Outcome::Nothing => Stepped::Nothing,
             Outcome::Heard => {
-                shared.steering.heard(now_ns);
+                // Not `now_ns`: what was just read may have been sent after that. Counted from a moment before the heartbeat was
+                // sent this node's patience could end within the lease that its answer gives.
+                shared.steering.heard(shared.engine.env().clock.monotonic_ns());
                 Stepped::Heard
             }
             Outcome::Begin(start) => {
