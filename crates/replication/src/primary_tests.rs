@@ -321,6 +321,18 @@ fn a_flush_goes_straight_to_who_is_up_to_date_and_waits_for_nobody() {
     assert!(stream.position < Lsn(end + 12_288 + 200_704));
 }
 
+/// A follower says what it has synced.
+fn report(world: &mut World, wire: &mut Wire, flushed: u64, beat_ns: u64) {
+    let progress = Progress {
+        received: Lsn(flushed),
+        flushed: Lsn(flushed),
+        applied: Lsn(0),
+    };
+    let said = wire.say(&Message::Report { progress, beat_ns });
+    assert!(said.expect("the stream stands"));
+    world.pass();
+}
+
 /// The flusher rouses the hub's thread only if this says so.
 #[test]
 fn a_flush_that_no_follower_has_synced_leaves_nothing_to_do() {
@@ -333,16 +345,7 @@ fn a_flush_that_no_follower_has_synced_leaves_nothing_to_do() {
     };
     let mut wire = world.ask(&at_end);
     start_of(&mut wire);
-    let mut report = |world: &mut World, flushed: u64| {
-        let progress = Progress {
-            received: Lsn(flushed),
-            flushed: Lsn(flushed),
-            applied: Lsn(0),
-        };
-        let said = wire.say(&Message::Report { progress, beat_ns: 0 });
-        assert!(said.expect("the stream stands"));
-        world.pass();
-    };
+    let mut report = |world: &mut World, flushed: u64| report(world, &mut wire, flushed, 0);
     report(&mut world, end);
     world.step();
     assert!(!world.primary.is_behind());
@@ -376,13 +379,7 @@ fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
     let mut wire = world.ask(&hello());
     start_of(&mut wire);
     let mut report = |world: &mut World, flushed: u64| {
-        let progress = Progress {
-            received: Lsn(flushed),
-            flushed: Lsn(flushed),
-            applied: Lsn(0),
-        };
-        wire.say(&Message::Report { progress, beat_ns: 1 })
-            .expect("the stream stands");
+        report(world, &mut wire, flushed, 1);
         world.step();
     };
     report(&mut world, 2 * START + 4095);

@@ -138,9 +138,10 @@ impl Receiver {
         self.state = State::Streaming;
     }
 
-    /// When `step` is to be called even if nothing arrives.
+    /// When `step` is to be called even if nothing arrives. A report that the socket does not take waits for the socket.
     pub fn due_ns(&self) -> Option<u64> {
-        Some(self.unsaid_ns? + REPORT_DELAY_NS)
+        let unsaid_ns = self.unsaid_ns.filter(|_| self.wire.is_idle())?;
+        Some(unsaid_ns + REPORT_DELAY_NS)
     }
 
     /// Takes what has arrived. `promised`: the lowest term that this node still takes anything of.
