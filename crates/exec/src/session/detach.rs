@@ -15,7 +15,7 @@ use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::read_only_error;
 use mote_commands::command::attach_partition::{begin_detach, finish_detach};
-use mote_executor::context::{FUEL_SLICE, StatementContext};
+use mote_executor::context::StatementContext;
 
 impl Session {
     /// None: not such a statement, or inside a block, where it is refused like any other.
@@ -66,14 +66,7 @@ impl Session {
         let transaction = self.transaction.as_ref().expect("ensured above");
         transaction.begin_statement(Access::Write);
         self.state.statement_text = text.clone();
-        let mut context = StatementContext {
-            transaction,
-            session: &mut self.state,
-            calls: &mut self.holdings,
-            database: &self.database,
-            host,
-            fuel: FUEL_SLICE,
-        };
+        let mut context = self.context(host);
         let result = work(&mut context)?;
         context.transaction.end_statement();
         Ok(result)

@@ -6,7 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{
-    Awaited, CommitError, CommitReceipt, Level, LogUnavailable, Ticket, Transaction, WriteError,
+    Access, Awaited, CommitError, CommitReceipt, Level, LogUnavailable, Ticket, Transaction, WriteError,
 };
 
 use super::Session;
@@ -16,7 +16,7 @@ use mote_catalog::catalog_store::NotPublished;
 use mote_catalog::host::Host;
 use mote_catalog::write_error;
 use mote_commands::command;
-use mote_executor::context::{FUEL_SLICE, StatementContext, retry, wait_for, wait_for_engine};
+use mote_executor::context::{retry, wait_for, wait_for_engine};
 use mote_executor::node::modify::after;
 
 impl Session {
@@ -137,43 +137,25 @@ impl Session {
 
     /// Does what ON COMMIT says of temporary tables.
     fn on_commit(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        let Some(transaction) = self
-            .transaction
-            .as_ref()
-            .filter(|_| self.state.catalog.temporary_schema().is_some())
-        else {
+        if self.transaction.is_none() || self.state.catalog.temporary_schema().is_none() {
             return Ok(());
-        };
+        }
+        let mut context = self.context(host);
         // ON COMMIT DELETE ROWS writes, and wants a statement of its own.
-        transaction.begin_statement(mote_engine::Access::Write);
-        let mut context = StatementContext {
-            transaction,
-            session: &mut self.state,
-            calls: &mut self.holdings,
-            database: &self.database,
-            host,
-            fuel: FUEL_SLICE,
-        };
+        context.transaction.begin_statement(Access::Write);
         command::temporary::before_commit(&mut context)?;
-        transaction.end_statement();
+        context.transaction.end_statement();
         Ok(())
     }
 
     /// Does what was put off to the end of the transaction.
     pub(super) fn fire_deferred(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        let Some(transaction) = self.transaction.as_ref().filter(|_| self.state.has_deferred()) else {
+        if self.transaction.is_none() || !self.state.has_deferred() {
             return Ok(());
-        };
-        let mut context = StatementContext {
-            transaction,
-            session: &mut self.state,
-            calls: &mut self.holdings,
-            database: &self.database,
-            host,
-            fuel: FUEL_SLICE,
-        };
+        }
+        let mut context = self.context(host);
         after::fire_deferred(true, &mut context)?;
-        transaction.end_statement();
+        context.transaction.end_statement();
         Ok(())
     }
 

@@ -191,14 +191,7 @@ impl Session {
         if transaction.has_lost_table() {
             return Err(write_error::conflict_with_recovery());
         }
-        let context = StatementContext {
-            transaction,
-            session: &mut self.state,
-            calls: &mut self.holdings,
-            database: &self.database,
-            host,
-            fuel: FUEL_SLICE,
-        };
+        let context = self.context(host);
         // The parameters move into the execution.
         execution.start(&mut portal.parameters, &context)?;
         portal.execution = Some(execution);
@@ -323,14 +316,7 @@ impl Session {
             transaction.begin_statement(Access::Write);
         }
         self.state.statement_text = text.clone();
-        let mut context = StatementContext {
-            transaction,
-            session: &mut self.state,
-            calls: &mut self.holdings,
-            database: &self.database,
-            host,
-            fuel: FUEL_SLICE,
-        };
+        let mut context = self.context(host);
         // On an error the statement's snapshot goes with the transaction, or with `statement_failed`.
         let tag = command.run(issued, &mut context)?;
         context.transaction.end_statement();

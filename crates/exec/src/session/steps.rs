@@ -12,7 +12,6 @@ use mote_engine::Access;
 use super::Session;
 use mote_catalog::host::Host;
 use mote_commands::utility::Steps;
-use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 impl Session {
     /// Runs all steps. The transaction of the last one is left to the end of the statement.
@@ -29,14 +28,7 @@ impl Session {
             let transaction = self.transaction.as_ref().expect("ensured above");
             transaction.begin_statement(Access::Write);
             self.state.statement_text = text.clone();
-            let mut context = StatementContext {
-                transaction,
-                session: &mut self.state,
-                calls: &mut self.holdings,
-                database: &self.database,
-                host,
-                fuel: FUEL_SLICE,
-            };
+            let mut context = self.context(host);
             // A failing step leaves its own transaction to `statement_failed`; those before it are committed.
             step(&mut steps, &mut context)?;
             context.transaction.end_statement();
