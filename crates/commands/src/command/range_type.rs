@@ -7,9 +7,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_grammar::ast::{
-    CreateRangeType, DefinitionOption, OptionValue, QualifiedName, RelationName, TypeName,
-};
+use mote_grammar::ast::{CreateRangeType, DefinitionOption, OptionValue, QualifiedName, TypeName};
 use mote_sql::builtin::function::{Callable, Volatility, callables_named};
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::index_method::IndexMethod;
@@ -108,12 +106,8 @@ fn of_name(name: QualifiedName) -> TypeName {
     }
 }
 
-fn relation_name(name: &QualifiedName) -> RelationName {
-    schema::relation_name(name)
-}
-
 fn create(create: &CreateRangeType, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    let name = relation_name(&create.name);
+    let name = schema::relation_name(&create.name);
     let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
     if context.session.catalog.is_temporary_schema(schema_oid) {
         return Err(SqlError::unsupported("a type in a temporary schema"));
@@ -314,7 +308,7 @@ fn name_multirange(
 ) -> SqlResult<()> {
     match written {
         Some(option) => {
-            let name = relation_name(&named(option)?.name);
+            let name = schema::relation_name(&named(option)?.name);
             multirange.schema = schema::schema_for_creation(&name, context)?.0.0;
             multirange.name = name.name.to_string();
         }

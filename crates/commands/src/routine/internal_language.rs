@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
@@ -29,7 +30,8 @@ impl Language for Internal {
     }
 
     fn run_block(&self, _: &str, _: &mut BodyContext<'_, '_>) -> SqlResult<()> {
-        Err(SqlError::unsupported(
+        Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
             "language \"internal\" does not support inline code execution",
         ))
     }
