@@ -8,7 +8,8 @@
 //!     leaves for others; `cluster`: what sessions may know of other nodes.
 //!  3. `catalog_store`: objects of users as rows of the engine, and the view of them that a session's binder reads;
 //!     `system_schemas`: those that are built in; `name_text` and `routine_text`: names and signatures as texts.
-//!  4. `privileges`: what a role may do; `acl`: the lists that say so; `password`: how it proves who it is; `hba`: from where it may connect.
+//!  4. `privileges`: what a role may do; `acl`: the lists that say so; `password`: how it proves who it is; `hba`: from where
+//!     it may connect.
 //!  5. `settings`: what a session can be told; `write_error`: the engine's refusals as SQL errors; `prepared_note`.
 //!  6. `views`: pg_catalog and its kin as tables made by code.
 //!  7. `cluster`: what sessions may know of other nodes; `followed`: a catalog that follows another node's.

@@ -51,6 +51,12 @@ impl Sources {
         }
     }
 
+    /// All documents, by their paths from the top.
+    pub fn documents(&self) -> impl Iterator<Item = &str> {
+        let paths = self.paths.iter().map(String::as_str);
+        paths.filter(|path| path.ends_with(".md"))
+    }
+
     fn has_path(&self, named: &str) -> bool {
         let named = named.trim_end_matches('/');
         let (first, rest) = named.split_once('/').unwrap_or((named, ""));
