@@ -5,15 +5,15 @@
 //!
 //! Invariant: names that a WITH clause gives are never taken for relations, within that clause's reach.
 
-use mote_common::SqlResult;
-use mote_grammar::ast::{
+use crate::ast::{
     Argument, ColumnReference, Constant, Distinct, Expr, ExprKind, FrameBound, FromItem, FunctionCall,
     GroupingElement, IndirectionStep, JoinCondition, Limit, Location, Name, QualifiedName, Query, QueryBody,
     RelationReference, Select, SortBy, Statement, TypeName, WindowSpecification, With,
 };
+use mote_common::SqlResult;
 
 /// What to do with the names of a tree.
-pub(super) trait Names {
+pub trait Names {
     /// A relation in FROM that no WITH clause in reach gives.
     fn relation(&mut self, _: &mut RelationReference) {}
     fn column(&mut self, _: &mut ColumnReference) {}
@@ -28,7 +28,7 @@ struct Walk<'a> {
 }
 
 /// Visits all names of an expression, those of sub-queries in it included.
-pub(super) fn expression(expr: &mut Expr, names: &mut dyn Names) {
+pub fn expression(expr: &mut Expr, names: &mut dyn Names) {
     Walk {
         names,
         given: Vec::new(),
@@ -37,7 +37,7 @@ pub(super) fn expression(expr: &mut Expr, names: &mut dyn Names) {
 }
 
 /// Visits all names of a query.
-pub(super) fn query(query: &mut Query, names: &mut dyn Names) {
+pub fn query(query: &mut Query, names: &mut dyn Names) {
     Walk {
         names,
         given: Vec::new(),
@@ -271,9 +271,9 @@ impl Walk<'_> {
 
 /// Writes the relations that `regclass` constants name in full, so that the text means the same under every search
 /// path; the sequences of nextval and its kin are such constants too.
-pub(super) struct Regclass<'a> {
+pub struct Regclass<'a> {
     /// A name as written to one with its schema; None if there is no such relation.
-    pub(super) qualified: &'a dyn Fn(&str) -> Option<String>,
+    pub qualified: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Names for Regclass<'_> {
@@ -338,16 +338,16 @@ impl Names for RenameColumn<'_> {
 }
 
 /// The text of an expression over a relation's row, with a column renamed.
-pub(super) fn rename_column(text: &str, old: &str, new: &str) -> SqlResult<String> {
+pub fn rename_column(text: &str, old: &str, new: &str) -> SqlResult<String> {
     let mut expr = parse_expression(text)?;
     expression(&mut expr, &mut RenameColumn { old, new });
-    Ok(mote_grammar::ast::deparse::expression(&expr))
+    Ok(crate::ast::deparse::expression(&expr))
 }
 
 /// An expression's tree from its stored text.
-pub(super) fn parse_expression(text: &str) -> SqlResult<Expr> {
+pub fn parse_expression(text: &str) -> SqlResult<Expr> {
     // By way of a SELECT: the grammar has no entry for a bare expression.
-    let parsed = mote_grammar::parser::parse(&format!("SELECT {text}"))?;
+    let parsed = crate::parser::parse(&format!("SELECT {text}"))?;
     if let Some(Statement::Query(query)) = parsed.into_iter().next().map(|parsed| parsed.statement)
         && let QueryBody::Select(select) = query.body
         && let Some(target) = select.targets.into_iter().next()

@@ -12,6 +12,7 @@ use mote_engine::{ColumnStorage, TableLockMode};
 use mote_grammar::ast::{
     ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse,
 };
+use mote_grammar::rewrite;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::catalog::user::composite_oid;
@@ -117,7 +118,7 @@ fn differs_by_row(column: &StoredColumn, context: &mut StatementContext<'_>) -> 
         return Ok(false);
     };
     internal::on_large_stack(context, |session| {
-        let expression = super::rewrite::parse_expression(&text)?;
+        let expression = rewrite::parse_expression(&text)?;
         Ok(mote_sql::bind_free_expression(&expression, None, "", &session.catalog)?.is_volatile())
     })
 }
@@ -650,7 +651,7 @@ fn check_default(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let bound = internal::on_large_stack(context, |session| {
-        let expression = super::rewrite::parse_expression(text)?;
+        let expression = rewrite::parse_expression(text)?;
         mote_sql::bind_free_expression(&expression, Some(ty), "", &session.catalog)
     });
     bound.map(|_| ()).map_err(|error| {

@@ -12,13 +12,14 @@ use mote_grammar::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };
+use mote_grammar::rewrite;
 use mote_sql::catalog::CatalogView;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, StorageClass, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
 use super::{
-    composite_type, create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence,
+    composite_type, create_partition, inherit, internal, like, partition, routine, schema, sequence,
     temporary,
 };
 use crate::utility::{Command, Issued};

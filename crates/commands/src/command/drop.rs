@@ -19,7 +19,7 @@ use mote_types::catalog::user::number_of;
 
 use super::{
     composite_type, default_privileges, extension, in_use, inherit, partition, partition_index, publication,
-    routine, schema, sequence, trigger, user_type, view,
+    routine, schema, sequence, trigger, type_users, user_type, view,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
@@ -503,7 +503,7 @@ fn drop_all(
         })?;
     }
     for (entry, position, _) in &dependents.columns {
-        user_type::remove_column(entry, *position, context)?;
+        type_users::remove_column(entry, *position, context)?;
     }
     for (entry, position) in &dependents.owners {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;

@@ -6,12 +6,13 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
+use mote_grammar::rewrite;
 use mote_sql::access::{RelationAccess, RelationLock, privilege};
 use mote_types::ColumnType;
 
 use super::create_index::{self, IndexSpecification};
 use super::inherit::Inherited;
-use super::{index_keys, internal, privileges, rewrite, schema, sequence};
+use super::{index_keys, internal, privileges, schema, sequence};
 use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };

@@ -11,13 +11,13 @@ use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Name, ObjectKind, ObjectReference, QualifiedName, RelationName, Rename,
     RoleSpecification,
 };
+use mote_grammar::rewrite;
 
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
     composite_type, create_table, domain, drop, extension, index_keys, inherit, internal, large_object,
-    privileges, publication, rewrite, role, routine, schema, sequence, trigger, user_type, view_columns,
-    view_follow,
+    privileges, publication, role, routine, schema, sequence, trigger, user_type, view_columns, view_follow,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};

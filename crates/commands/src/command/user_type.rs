@@ -4,7 +4,6 @@
 //! arguments and results depend on a type by OID; expressions are kept as text and bound again to see (`routine`).
 //! Leaves out: what is inside of a type (`enum_type`).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -23,16 +22,15 @@ use mote_types::catalog::user::{is_user_type, user_multirange_of, user_range_of}
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::acl::AclKind;
-use super::routine::{Dependent, Search};
+use super::routine::Search;
+use super::type_users::User;
 use super::{
-    acl, composite_type, default_privileges, drop as drop_object, internal, owned, privileges, routine,
-    schema, view,
+    acl, default_privileges, drop as drop_object, owned, privileges, routine, schema, type_users, view,
 };
-use crate::utility::Issued;
 use mote_catalog::catalog_store::stored::{
     StoredExtension, StoredKind, StoredLabel, StoredObject, StoredUserType,
 };
-use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision, RoutineEntry, TypeEntry};
+use mote_catalog::catalog_store::{Catalog, RelationEntry, Revision, TypeEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
@@ -326,13 +324,13 @@ pub(super) fn comment(
 // What depends on a type
 
 /// Whether a type is one of these, or an array of one.
-fn is_or_holds(ty: Oid, wanted: &[u32]) -> bool {
+pub(super) fn is_or_holds(ty: Oid, wanted: &[u32]) -> bool {
     let element = ColumnType::new(ty).element();
     wanted.contains(&element.map_or(ty, |element| element.oid).0)
 }
 
 /// Does any part of the expression have one of the types?
-fn part_of(expr: &Expr, wanted: &[u32]) -> bool {
+pub(super) fn part_of(expr: &Expr, wanted: &[u32]) -> bool {
     let mut found = false;
     expr.visit(&mut |part| {
         // What a bound expression shows of an element's type.
@@ -457,7 +455,7 @@ pub(super) fn refuse_users_of_attribute(
             return refused(drop_object::described(&entry.stored, context));
         }
     }
-    for (user, _) in other_users(&[ty.oid], context)? {
+    for (user, _) in type_users::other_users(&[ty.oid], context)? {
         match &user {
             User::Expression(_) => return refused(user.described(context)),
             User::Routine(entry) if entry.stored.standard_body && names(&entry.stored.body) => {
@@ -470,260 +468,6 @@ pub(super) fn refuse_users_of_attribute(
         }
     }
     Ok(())
-}
-
-/// Something that cannot do without a type.
-enum User {
-    Column(Arc<RelationEntry>, usize),
-    View(Arc<RelationEntry>),
-    Routine(Arc<RoutineEntry>),
-    Expression(Dependent),
-    /// A domain or a range that is made of it.
-    Domain(Arc<TypeEntry>),
-    /// An attribute of a composite type, by its place.
-    Attribute(Arc<TypeEntry>, usize),
-}
-
-impl User {
-    /// As messages about dependencies name it.
-    fn described(&self, context: &StatementContext<'_>) -> String {
-        match self {
-            User::Column(entry, position) => format!(
-                "column {} of {}",
-                entry.stored.columns[*position].name,
-                drop_object::described(&entry.stored, context)
-            ),
-            User::View(entry) => drop_object::described(&entry.stored, context),
-            User::Routine(entry) => routine::described(entry, context),
-            User::Expression(dependent) => dependent.described(context),
-            User::Domain(entry) => described(entry),
-            User::Attribute(entry, position) => {
-                let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
-                let name = format_type(Oid(entry.stored.oid), -1);
-                format!("column {} of composite type {name}", attributes[*position].name)
-            }
-        }
-    }
-
-    /// Takes it away, as CASCADE does, unless it went with something else.
-    fn remove(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        let current = context.session.catalog.current();
-        match self {
-            User::Column(entry, position) => remove_column(&entry, position, context),
-            User::View(entry) => match current.relation(Oid(entry.stored.oid)) {
-                Some(_) => drop_object::remove_view(Oid(entry.stored.oid), context),
-                None => Ok(()),
-            },
-            User::Routine(entry) => match current.routine(Oid(entry.stored.oid)).cloned() {
-                Some(entry) => {
-                    let subject = routine::described(&entry, context);
-                    routine::drop_all(&[entry], &subject, DropBehavior::Cascade, context)
-                }
-                None => Ok(()),
-            },
-            User::Expression(dependent) => dependent.remove(context),
-            User::Attribute(entry, position) => {
-                let Some(now) = current.user_type(Oid(entry.stored.oid)) else {
-                    return Ok(());
-                };
-                let mut ty = now.stored.clone();
-                composite_type::lock_holders(Oid(ty.oid), context)?;
-                ty.attributes.get_or_insert_default()[position].dropped = true;
-                write::put(StoredObject::Type(ty), context)
-            }
-            User::Domain(entry) => match current.user_type(Oid(entry.stored.oid)) {
-                Some(_) => drop_all(&[entry], "", DropBehavior::Cascade, context),
-                None => Ok(()),
-            },
-        }
-    }
-}
-
-/// Drops a column with what depends on it, unless it went already.
-pub(super) fn remove_column(
-    entry: &RelationEntry,
-    position: usize,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    let current = context.session.catalog.current();
-    let Some(now) = current.relation(Oid(entry.stored.oid)) else {
-        return Ok(());
-    };
-    if now.stored.columns[position].dropped {
-        return Ok(());
-    }
-    // By way of ALTER TABLE, which knows all that depends on a column.
-    let text = format!(
-        "ALTER TABLE {} DROP COLUMN {} CASCADE",
-        schema::qualified_name(&now.stored, context),
-        deparse::identifier(&now.stored.columns[position].name)
-    );
-    let parsed = internal::parse(&text, context)?;
-    let issued = Issued {
-        text: &text.into(),
-        in_block: true,
-    };
-    super::of(&parsed.statement).run(issued, context).map(|_| ())
-}
-
-/// What uses the types, with the type it uses.
-fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
-    // What uses a domain over the type uses the type.
-    let domains = domains_over(types, context);
-    let with_domains: Vec<u32> = types
-        .iter()
-        .copied()
-        .chain(domains.iter().map(|(entry, _)| entry.stored.oid))
-        .collect();
-    let mut found = other_users(&with_domains, context)?;
-    let catalog = context.session.catalog.current();
-    // Composite types whose attributes are of the types.
-    let mut others: Vec<_> = catalog.user_types().collect();
-    others.sort_by_key(|entry| entry.stored.oid);
-    for entry in others
-        .into_iter()
-        .filter(|entry| !types.contains(&entry.stored.oid))
-    {
-        let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
-        // From the last attribute, so that positions of those before stay as they are.
-        for (position, attribute) in attributes.iter().enumerate().rev() {
-            let ty = ColumnType::new(Oid(attribute.type_oid));
-            let base = ty.element().unwrap_or(ty).oid.0;
-            if !attribute.dropped && with_domains.contains(&base) {
-                found.push((User::Attribute(entry.clone(), position), attribute.type_oid));
-            }
-        }
-    }
-    // Those that are made of others go first.
-    let is_named = |(entry, _): &(Arc<TypeEntry>, u32)| user_range_of(Oid(entry.stored.oid)).is_none();
-    let domains = domains.into_iter().filter(is_named).rev();
-    found.extend(domains.map(|(entry, of)| (User::Domain(entry), of)));
-    Ok(found)
-}
-
-/// The type that a range is made of, or a multirange; of an array its elements.
-fn range_made_of(entry: &TypeEntry) -> Option<u32> {
-    if let Some(range) = user_range_of(Oid(entry.stored.oid)) {
-        return Some(range.0);
-    }
-    let subtype = Oid(entry.stored.range.as_ref()?.subtype);
-    let element = ColumnType::new(subtype).element();
-    Some(element.map_or(subtype.0, |element| element.oid.0))
-}
-
-/// Domains and ranges that are made of the types, of those domains, and so on, each with what it is made of.
-fn domains_over(types: &[u32], context: &StatementContext<'_>) -> Vec<(Arc<TypeEntry>, u32)> {
-    let catalog = context.session.catalog.current();
-    let mut found: Vec<(Arc<TypeEntry>, u32)> = Vec::new();
-    // Until nothing new is found: a domain may be over a domain over an array.
-    loop {
-        let known = |oid: u32| types.contains(&oid) || found.iter().any(|(entry, _)| entry.stored.oid == oid);
-        let next = catalog.user_types().find_map(|entry| {
-            let of = match &entry.stored.domain {
-                Some(domain) => [domain.of, domain.type_oid].into_iter().find(|of| known(*of))?,
-                None => range_made_of(entry).filter(|of| known(*of))?,
-            };
-            (!known(entry.stored.oid)).then(|| (entry.clone(), of))
-        });
-        match next {
-            Some(next) => found.push(next),
-            None => return found,
-        }
-    }
-}
-
-/// What uses the types, other than domains that are made of them.
-fn other_users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
-    let used = |ty: u32| {
-        let element = ColumnType::new(Oid(ty)).element();
-        let base = element.map_or(ty, |element| element.oid.0);
-        types.contains(&base).then_some(ty)
-    };
-    let catalog = context.session.catalog.current();
-    // Only what the catalog knows to use one of them is looked at.
-    let direct: BTreeSet<Oid> = types.iter().flat_map(|&ty| catalog.users_of(Oid(ty))).collect();
-    let mut found = Vec::new();
-    for entry in direct.iter().filter_map(|&oid| catalog.relation(oid)) {
-        if entry.stored.kind.has_query() {
-            let types = entry.stored.columns.iter().map(|column| column.type_oid);
-            let depends = entry.stored.depends_on.iter().copied();
-            if let Some(ty) = types.chain(depends).find_map(used) {
-                found.push((User::View(entry.clone()), ty));
-            }
-            continue;
-        }
-        for (position, column) in entry.stored.columns.iter().enumerate() {
-            let of_domain = column.domain.and_then(used);
-            if let Some(ty) = used(column.type_oid).or(of_domain).filter(|_| !column.dropped) {
-                found.push((User::Column(entry.clone(), position), ty));
-            }
-        }
-    }
-    for entry in direct.iter().filter_map(|&oid| catalog.routine(oid)) {
-        let maker = type_of_constructor(entry.stored.oid, &catalog);
-        if maker.is_some_and(|ty| types.contains(&ty.0)) {
-            continue;
-        }
-        let arguments = entry
-            .stored
-            .arguments
-            .iter()
-            .map(|argument| argument.ty.type_oid().0);
-        if let Some(ty) = arguments.chain([entry.stored.result.type_oid().0]).find_map(used) {
-            found.push((User::Routine(entry.clone()), ty));
-        }
-    }
-    let expressions = routine::in_expressions(
-        &Search {
-            may_name: &|_| true,
-            find: &|expr| {
-                // Each expression is told once, by the first type it has a part of.
-                let of = |ty: &&u32| part_of(expr, &[**ty]);
-                types.iter().find(of).copied()
-            },
-        },
-        &possible_users(types, &direct, &catalog),
-        context,
-    )?;
-    for (dependent, ty) in expressions {
-        // Not told by itself, and not removed twice.
-        if !goes_along(&dependent, types) {
-            found.push((User::Expression(dependent), ty));
-        }
-    }
-    Ok(found)
-}
-
-/// Objects of which a text may have a part of the types: it names one of them or a routine that answers one, alone or in
-/// a row of `direct` users, or it is over columns of theirs.
-fn possible_users(types: &[u32], direct: &BTreeSet<Oid>, catalog: &Catalog) -> BTreeSet<Oid> {
-    let mut found = direct.clone();
-    let name = |&ty: &u32| match extension_type(Oid(ty)) {
-        Some(known) => Some(known.name),
-        None => catalog.user_type(Oid(ty)).map(|entry| &*entry.stored.name),
-    };
-    let mut names: BTreeSet<&str> = types.iter().filter_map(name).collect();
-    for &user in direct {
-        let over_rows = catalog.routines_using(user);
-        let routines = catalog.routine(user).into_iter().chain(over_rows);
-        names.extend(routines.map(|entry| &*entry.stored.name));
-    }
-    found.extend(names.into_iter().flat_map(|name| catalog.naming(name)));
-    found
-}
-
-/// An expression over columns of the types goes with the columns.
-fn goes_along(dependent: &Dependent, types: &[u32]) -> bool {
-    match dependent {
-        Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
-            is_or_holds(Oid(entry.stored.columns[*position].type_oid), types)
-        }
-        Dependent::Check(entry, _) | Dependent::Trigger(entry, _) => {
-            let mut columns = entry.stored.columns.iter().filter(|column| !column.dropped);
-            columns.any(|column| is_or_holds(Oid(column.type_oid), types))
-        }
-        Dependent::View(_) | Dependent::Routine(_) | Dependent::Type(_) => false,
-    }
 }
 
 /// DROP TYPE and DROP DOMAIN.
@@ -799,7 +543,7 @@ pub(super) fn refuse_constructor(
 }
 
 /// The type of whose definition a function is a part.
-fn type_of_constructor(routine: u32, catalog: &Catalog) -> Option<Oid> {
+pub(super) fn type_of_constructor(routine: u32, catalog: &Catalog) -> Option<Oid> {
     let mut users = catalog.users_of(Oid(routine));
     users.find_map(|user| {
         let range = catalog.user_type(user)?.stored.range.as_ref()?;
@@ -828,10 +572,11 @@ pub(super) fn drop_all(
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let mut oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
+    let named: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
+    let mut oids = named.clone();
     let multiranges = oids.iter().filter_map(|&oid| user_multirange_of(Oid(oid)));
     let multiranges: Vec<u32> = multiranges.map(|oid| oid.0).collect();
-    oids.extend(multiranges);
+    oids.extend(&multiranges);
     oids.sort_unstable();
     oids.dedup();
     for &oid in &oids {
@@ -843,8 +588,9 @@ pub(super) fn drop_all(
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
         }
     }
-    let found = users(&oids, context)?;
-    drop_found(found, subject, behavior, context)?;
+    // Multiranges stand in front, where they are told with their ranges.
+    let found = type_users::users(&[multiranges, named].concat(), context)?;
+    type_users::drop_found(found, subject, behavior, context)?;
     let catalog = context.session.catalog.current();
     let ranges = oids
         .iter()
@@ -864,31 +610,6 @@ pub(super) fn drop_all(
     Ok(())
 }
 
-/// Takes users of types away with CASCADE, and refuses otherwise.
-fn drop_found(
-    found: Vec<(User, u32)>,
-    subject: &str,
-    behavior: DropBehavior,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    let descriptions: Vec<(String, String)> = found
-        .iter()
-        .map(|(user, ty)| {
-            let on = format!("type {}", format_type(Oid(*ty), -1));
-            (user.described(context), on)
-        })
-        .collect();
-    if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
-        return Err(drop_object::refused(subject, &descriptions));
-    }
-    drop_object::cascade_notice(&descriptions, context);
-    // Users first, those made of others before what they are made of.
-    for (user, _) in found {
-        user.remove(context)?;
-    }
-    Ok(())
-}
-
 /// Drops what uses the types of an extension, but its members, where CASCADE says so.
 pub(super) fn drop_users(
     types: &[u32],
@@ -900,7 +621,7 @@ pub(super) fn drop_users(
     for &oid in types {
         object_locks::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
     }
-    let mut found = users(types, context)?;
+    let mut found = type_users::users(types, context)?;
     let catalog = context.session.catalog.current();
     // The types are those of all databases.
     let here = |schema: u32| {
@@ -913,7 +634,7 @@ pub(super) fn drop_users(
         User::Domain(entry) | User::Attribute(entry, _) => here(entry.stored.schema),
         User::Expression(dependent) => here(dependent.schema()),
     });
-    drop_found(found, subject, behavior, context)
+    type_users::drop_found(found, subject, behavior, context)
 }
 
 /// The types of a schema, in order of making.

@@ -13,11 +13,12 @@ use mote_grammar::ast::{
     OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
     Target, ViewCheckOption, With, deparse,
 };
+use mote_grammar::rewrite;
 use mote_planner::plan::{OutputColumn, Plan};
 use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
-use super::{composite_type, internal, rewrite, routine, schema, temporary, view_columns};
+use super::{composite_type, internal, routine, schema, temporary, view_columns};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,

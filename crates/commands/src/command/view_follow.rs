@@ -7,8 +7,9 @@
 use mote_common::{Oid, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Alias, Name, Query, RelationReference, Statement, deparse};
+use mote_grammar::rewrite;
 
-use super::{internal, rewrite, schema, view};
+use super::{internal, schema, view};
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;

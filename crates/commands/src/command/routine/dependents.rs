@@ -5,6 +5,7 @@
 //! have the routine's name in them; the others are not looked at.
 //! Leaves out: what stands in bodies, which PostgreSQL looks into for SQL-standard bodies only.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,7 +14,9 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::DropBehavior;
 use mote_sql::RelationExpression;
 use mote_sql::expr::Expr;
+use mote_types::catalog::user::number_of;
 
+use super::super::type_users::Made;
 use super::super::{drop as drop_object, internal, schema, trigger_clones, user_type};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
@@ -58,6 +61,29 @@ impl Dependent {
             Dependent::Trigger(entry, name) => format!("trigger {name} on {}", table(entry)),
             Dependent::Routine(entry) => described(entry, context),
             Dependent::Type(entry) => user_type::described(entry),
+        }
+    }
+
+    /// Its place among what uses the same type.
+    pub fn made(&self) -> Made {
+        let of_part = |entry: &RelationEntry, position: usize| (entry.stored.oid, Reverse(position + 1));
+        match self {
+            Dependent::View(entry) => (entry.stored.oid, Reverse(0)),
+            Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
+                of_part(entry, *position)
+            }
+            Dependent::Check(entry, name) => {
+                let mut constraints = entry.stored.constraints.iter();
+                let at = constraints.position(|constraint| constraint.name == *name);
+                of_part(entry, at.unwrap_or_default())
+            }
+            Dependent::Trigger(entry, name) => {
+                let mut triggers = entry.stored.triggers.iter();
+                let at = triggers.position(|trigger| trigger.name == *name);
+                of_part(entry, at.unwrap_or_default())
+            }
+            Dependent::Routine(entry) => (entry.stored.oid, Reverse(0)),
+            Dependent::Type(entry) => (number_of(Oid(entry.stored.oid)).0, Reverse(0)),
         }
     }
 

@@ -3,11 +3,11 @@
 //! Leaves out: a name that built-in functions bear as well, which stays as it was written.
 
 use mote_grammar::ast::{Expr, ExprKind, TypeName};
+use mote_grammar::rewrite;
 use mote_sql::builtin::function::callables_named;
 use mote_sql::catalog::CatalogView;
 use mote_types::type_by_name;
 
-use super::super::rewrite;
 use mote_catalog::catalog_store::SessionCatalog;
 
 /// Gives a call or a cast the schema in which its function or type is found now.
