@@ -226,3 +226,49 @@ fn an_experiment_that_overruns_its_share_is_cut_and_says_so() {
         "{said}"
     );
 }
+
+/// A program that starts systems and is asked for their standbys: a system without one does not take part, one whose standby is
+/// listed and does not start has failed.
+#[test]
+fn a_standby_that_is_listed_and_does_not_start_is_a_failure() {
+    let server = TestServer::start("seeds-standby");
+    let out = temporary("seeds-standby");
+    std::fs::create_dir_all(&out).expect("a temporary directory");
+    for (listed, fails) in [("other", false), ("other other-standby", true)] {
+        let text = format!(
+            "#!/bin/sh\ncase \"$1 $2\" in\n\"start other\") echo {} ;;\nlist*) echo {listed} ;;\n\"start other-standby\") \
+             echo no room >&2; exit 1 ;;\nesac\n",
+            server.url()
+        );
+        let told = out.join("systems");
+        std::fs::write(&told, text).expect("a temporary file");
+        std::fs::set_permissions(&told, PermissionsExt::from_mode(0o755)).expect("it is ours");
+        let (path, told) = (out.display().to_string(), told.display().to_string());
+        let said = bench(&[
+            "--only",
+            "X5",
+            "--budget",
+            "10h",
+            "--step",
+            "1",
+            "-w",
+            "1",
+            "--out",
+            &path,
+            "--systems",
+            "other",
+            "--systems-program",
+            &told,
+        ]);
+        let document = document(&out).expect("a JSON");
+        let failed = document["failed"].to_string();
+        assert_eq!(failed.contains("no room"), fails, "{listed}: {failed}");
+        assert_eq!(!said.ok, fails, "{listed}: {} {}", said.out, said.err);
+        assert!(
+            said.out.contains("its standby does not start"),
+            "{listed}: {}",
+            said.out
+        );
+    }
+    std::fs::remove_dir_all(&out).expect("it is ours");
+}

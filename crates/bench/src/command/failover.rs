@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::args::FailOverArgs;
-use super::pair::{self, Blow, FailOver, Harm, Place, Standby, fail_over};
+use super::pair::{self, Blow, FailOver, Harm, NoStandby, Place, Standby, fail_over};
 use super::quiet::Quiet;
 use super::systems::{Present, Systems, remove_data};
 use crate::report::charts::{self, Mark};
@@ -145,9 +145,12 @@ fn repeat(
     for number in 1..=args.cycles {
         let standby = match Standby::start(system, directory, embedded, harm.way()) {
             Ok(standby) => standby,
-            Err(why) => {
-                quiet.say(&format!("  {:<10} {why}", system.name));
-                series.without = Some(why);
+            Err(none) => {
+                match &none {
+                    NoStandby::Unknown(why) => series.without = Some(why.clone()),
+                    NoStandby::Failed(why) => series.failed = Some(why.clone()),
+                }
+                quiet.say(&format!("  {:<10} {}", system.name, String::from(none)));
                 break;
             }
         };

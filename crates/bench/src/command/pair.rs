@@ -41,6 +41,28 @@ pub(super) struct Standby {
     link: Option<Arc<Link>>,
 }
 
+/// Why an experiment has no standby.
+pub(super) enum NoStandby {
+    /// Nobody says how one is started: such a system does not take part.
+    Unknown(String),
+    /// It was to start, or to be followed, and did not.
+    Failed(String),
+}
+
+impl From<String> for NoStandby {
+    fn from(why: String) -> Self {
+        NoStandby::Failed(why)
+    }
+}
+
+impl From<NoStandby> for String {
+    fn from(none: NoStandby) -> Self {
+        match none {
+            NoStandby::Unknown(why) | NoStandby::Failed(why) => why,
+        }
+    }
+}
+
 /// How a standby reaches its primary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
@@ -56,7 +78,7 @@ impl Standby {
         directory: &Path,
         embedded: &dyn EmbeddedServer,
         way: Way,
-    ) -> Result<Standby, String> {
+    ) -> Result<Standby, NoStandby> {
         let primary = &system.subject.target;
         let link = match way {
             Way::Direct => None,
@@ -69,16 +91,21 @@ impl Standby {
         let mut standby = match &system.hands {
             Hands::Own => Standby::own(&followed, directory, embedded)?,
             Hands::Program(program) => {
-                let url = tell(program, "start", &standby_name(system))
-                    .map_err(|error| format!("its standby does not start: {error}"))?;
+                let name = standby_name(system);
+                let url =
+                    tell(program, "start", &name).map_err(|error| not_started(program, &name, &error))?;
                 Standby::at(&url)?
             }
             Hands::Described(file) => {
                 let start = file.start_standby.as_deref();
-                shell(start.ok_or("its cluster file has no start-standby")?)?;
+                let unknown = || NoStandby::Unknown("its cluster file has no start-standby".into());
+                shell(start.ok_or_else(unknown)?)?;
                 Standby::at(&file.standby)?
             }
-            Hands::Nobody => return Err("no cluster file describes its standby".into()),
+            Hands::Nobody => {
+                let why = "no cluster file describes its standby";
+                return Err(NoStandby::Unknown(why.into()));
+            }
         };
         standby.link = link;
         let follows = match &standby.link {
@@ -91,7 +118,7 @@ impl Standby {
             Err(error) => {
                 // Why nobody waits for it matters more than what did not stop.
                 let _ = standby.stop(system);
-                Err(error)
+                Err(NoStandby::Failed(error))
             }
         }
     }
@@ -181,6 +208,18 @@ fn reroute(standby: &Target, link: &Link) -> Result<(), String> {
 /// One that was free a moment ago.
 fn free_address() -> std::io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
+}
+
+/// A program that lists its systems, and no standby among them, has none to start; of one that does not list them nobody
+/// knows, and what it was told to start has failed.
+fn not_started(program: &Path, standby: &str, error: &str) -> NoStandby {
+    let why = format!("its standby does not start: {error}");
+    match tell(program, "list", "") {
+        Ok(names) if !names.is_empty() && names.split_whitespace().all(|name| name != standby) => {
+            NoStandby::Unknown(why)
+        }
+        _ => NoStandby::Failed(why),
+    }
 }
 
 fn standby_name(system: &Present) -> String {

@@ -1,7 +1,7 @@
 //! X5 and X9: systems with a standby that their commits wait for, what it costs, and what clients see when it takes over.
 
 use super::super::args::SeedsArgs;
-use super::super::pair::{Blow, FailOver, Harm, Standby, Way, fail_over};
+use super::super::pair::{Blow, FailOver, Harm, NoStandby, Standby, Way, fail_over};
 use super::super::quiet::Quiet;
 use super::super::systems::{Present, Systems};
 use super::measure::{Ladder, Measurements, Step, order_entry_step, provide, settings};
@@ -34,11 +34,12 @@ pub fn cost(
             // First, so that no system is measured alone that has none.
             match Standby::start(system, &args.out, embedded, Way::Direct) {
                 Ok(standby) => without_and_with(plan, system, standby).map(Some),
-                Err(why) => {
+                Err(NoStandby::Unknown(why)) => {
                     quiet.say(&format!("  {:<10} {why}", system.name));
                     measured.no_standby.push((system.name.clone(), why));
                     Ok(None)
                 }
+                Err(NoStandby::Failed(why)) => Err(why),
             }
         });
         match done {
@@ -74,11 +75,12 @@ pub fn fail_overs(
         let done = provide(plan, system, quiet).and_then(|()| {
             match Standby::start(system, &args.out, embedded, Way::Direct) {
                 Ok(standby) => one(args, plan, system, standby).map(Some),
-                Err(why) => {
+                Err(NoStandby::Unknown(why)) => {
                     quiet.say(&format!("  {:<10} {why}", system.name));
                     measured.not_failed_over.push((system.name.clone(), why));
                     Ok(None)
                 }
+                Err(NoStandby::Failed(why)) => Err(why),
             }
         });
         match done {
