@@ -40,6 +40,8 @@ enum Equality {
 
 struct Limit {
     value: Expression,
+    /// For rows whose key is at `value`: bounds on the keys behind it.
+    further: Box<[Expression]>,
     inclusive: bool,
 }
 
@@ -85,6 +87,7 @@ impl Program {
             let Some(bound) = bound else { return Ok(None) };
             Ok(Some(Limit {
                 value: compile(&bound.value)?,
+                further: compile_all(&bound.further)?,
                 inclusive: bound.inclusive,
             }))
         };
@@ -115,11 +118,12 @@ impl Program {
     /// The range behind the equal keys in `key`; None is empty.
     fn range(
         &self,
-        column: &KeyColumn,
+        columns: &[KeyColumn],
         key: &[u8],
         scratch: &mut Vec<u8>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<KeyRange>> {
+        let column = &columns[self.equals.len()];
         if let Some(pattern) = &self.prefix_of {
             return self.keys_like(pattern, column, key, scratch, runtime);
         }
@@ -145,7 +149,9 @@ impl Program {
             if value.is_null() {
                 return Ok(None);
             }
-            let (value, inclusive) = match place(value, ty, &runtime.format().time_zone) {
+            let place = place(value, ty, &runtime.format().time_zone);
+            let is_key = matches!(place, Place::At(_));
+            let (value, mut inclusive) = match place {
                 Place::At(value) => (value, limit.inclusive),
                 // Above the greatest possible key below it, or up to that key and with it.
                 Place::After(value) => (value, !is_lower),
@@ -158,6 +164,9 @@ impl Program {
             };
             let mut edge = key.to_vec();
             append_key(column, ty, &value, &mut edge, scratch);
+            if is_key && !limit.further.is_empty() {
+                inclusive = self.further(limit, columns, &mut edge, scratch, runtime)?;
+            }
             // In a descending column the keys with greater values come first: a lower bound on values ends the range.
             let is_first = is_lower != column.descending;
             match (is_first, inclusive) {
@@ -168,6 +177,29 @@ impl Program {
             }
         }
         Ok(Some(range))
+    }
+
+    /// Appends what a bound says of the keys behind `value`'s, and tells whether rows that equal all of it belong to the range.
+    /// Where a value is no key, or null, the range ends with what was said before it, and the filter decides.
+    fn further(
+        &self,
+        limit: &Limit,
+        columns: &[KeyColumn],
+        edge: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let first = self.equals.len() + 1;
+        for (number, further) in limit.further.iter().enumerate() {
+            let value = further.evaluate(&[], runtime)?;
+            let ty = self.key_types[first + number];
+            let place = (!value.is_null()).then(|| place(value, ty, &runtime.format().time_zone));
+            let Some(Place::At(value)) = place else {
+                return Ok(true);
+            };
+            append_key(&columns[first + number], ty, &value, edge, scratch);
+        }
+        Ok(limit.inclusive)
     }
 }
 
@@ -363,7 +395,7 @@ impl State {
             *position = Position::Rows(0);
             return Ok(());
         }
-        let Some(range) = program.range(&columns[program.equals.len()], key, scratch, runtime)? else {
+        let Some(range) = program.range(columns, key, scratch, runtime)? else {
             *position = Position::Done;
             return Ok(());
         };

@@ -14,6 +14,7 @@ mod grouping;
 mod hash_index;
 mod hash_join;
 pub mod index_scan;
+mod index_union;
 mod limit;
 mod lock_rows;
 mod measured;
@@ -69,6 +70,7 @@ node_programs! {
     Values(values),
     SeqScan(seq_scan),
     IndexScan(index_scan),
+    IndexUnion(index_union),
     VirtualScan(virtual_scan),
     FunctionScan(function_scan),
     CteScan(cte_scan),
@@ -125,6 +127,7 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::Values { rows } => NodeProgram::Values(values::Program::compile(rows)?),
         Node::SeqScan(node) => NodeProgram::SeqScan(seq_scan::Program::compile(node)?),
         Node::IndexScan(node) => NodeProgram::IndexScan(index_scan::Program::compile(node)?),
+        Node::IndexUnion(node) => NodeProgram::IndexUnion(index_union::Program::compile(node)?),
         Node::VirtualScan(node) => NodeProgram::VirtualScan(virtual_scan::Program::compile(node)?),
         Node::FunctionScan(node) => NodeProgram::FunctionScan(function_scan::Program::compile(node)?),
         Node::CteScan {

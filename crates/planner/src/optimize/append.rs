@@ -118,7 +118,8 @@ impl Planner<'_> {
         } = members;
         // All tables yield the same columns: a condition that one of them tests is needed of each.
         for (position, condition) in conditions.iter().enumerate() {
-            let tested = |(_, access): &(usize, Access)| !access.used.contains(&position);
+            let tested =
+                |(_, access): &(usize, Access)| access.union.is_some() || !access.used.contains(&position);
             if self.marks || accesses.iter().any(tested) {
                 self.need(condition);
             }

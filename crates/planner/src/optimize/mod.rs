@@ -42,6 +42,7 @@ mod rewrite;
 mod scan;
 mod select;
 mod sublink;
+mod union;
 mod volatile;
 mod with;
 

@@ -3,6 +3,7 @@
 //! A condition can bind an index key if one side is the key's column (or its expression), as it is or in a wider type, and
 //! the other does not read the relation. The value may be of another type than the key: what it says of the keys is found out
 //! when the scan opens (`mote_types::key::place`), and only which types fit is decided here. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
+//! An OR can be read by several indexes (`union`).
 //! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
 
 use mote_types::catalog::range::{is_multirange, is_range};
@@ -15,12 +16,13 @@ use super::Planner;
 use super::estimate::{
     DESCENT_COST, FETCH_COST, all_hold, index_rows, known, prefix_rows, scan_cost, table_rows,
 };
+use super::union::Union;
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
 use mote_sql::bind::query::FIRST_SYSTEM_COLUMN;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use mote_sql::expr::implication::implied;
-use mote_sql::expr::{Expr, SortKey};
+use mote_sql::expr::{Expr, RowOperator, SortKey};
 
 /// The part of the keys that begins as a LIKE pattern does, as long as nothing is known of either.
 const PREFIX_PART: f64 = 0.1;
@@ -31,8 +33,10 @@ const ARRAY_ELEMENTS: f64 = 10.0;
 /// A way to read a base relation.
 #[derive(Clone)]
 pub(super) struct Access {
-    /// None: sequential.
+    /// None: sequential, or a union.
     pub index: Option<u16>,
+    /// The arms of an OR, each by an index of its own; then nothing else says which rows are read.
+    pub union: Option<Box<Union>>,
     pub equals: Vec<IndexEquality>,
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
@@ -60,12 +64,30 @@ struct BoundKeys {
     upper: Option<IndexBound>,
     prefix_of: Option<Expr>,
     used: Vec<usize>,
+    /// Positions of conditions that bound the scan and are looked at again for each row.
+    near: Vec<usize>,
 }
 
 impl BoundKeys {
     /// Some key is bound.
     fn binds(&self) -> bool {
         !self.equals.is_empty() || self.lower.is_some() || self.upper.is_some() || self.prefix_of.is_some()
+    }
+
+    /// Takes a bound that the condition at `slot` gives, where there is none yet.
+    fn take(&mut self, slot: usize, limit: IndexBound, is_lower: bool, is_upper: bool, fit: Fit) {
+        let mut taken = false;
+        for (side, wanted) in [(&mut self.lower, is_lower), (&mut self.upper, is_upper)] {
+            if wanted && side.is_none() {
+                *side = Some(limit.clone());
+                taken = true;
+            }
+        }
+        match fit {
+            Fit::Exact if taken => self.used.push(slot),
+            Fit::Near if taken => self.near.push(slot),
+            _ => {}
+        }
     }
 
     /// How many of the `held` rows of the index a scan visits.
@@ -189,7 +211,7 @@ impl Planner<'_> {
                 }
                 let fit = fit(value.ty().oid, key.ty.oid)?;
                 match comparison {
-                    Comparison::Equal => (fit == Fit::Exact).then(|| Binding::Equal(value.clone())),
+                    Comparison::Equal if fit == Fit::Exact => Some(Binding::Equal(value.clone())),
                     Comparison::NotEqual => None,
                     other => Some(Binding::Bound(other, value.clone(), fit)),
                 }
@@ -245,15 +267,9 @@ impl Planner<'_> {
         let rows = table_rows(relation);
         let all = all_hold(conditions.iter().copied(), &self.items);
         let output = (rows * all).max(1.0);
-        let sort_cost = |rows: f64| {
-            if sort.is_empty() {
-                0.0
-            } else {
-                rows * (rows + 1.0).log2() * 0.2
-            }
-        };
         let mut best = Access {
             index: None,
+            union: None,
             equals: Vec::new(),
             lower: None,
             upper: None,
@@ -262,9 +278,33 @@ impl Planner<'_> {
             single_row: false,
             used: Vec::new(),
             rows: output,
-            cost: scan_cost(relation) + sort_cost(output),
+            cost: scan_cost(relation) + sort_cost(sort, output),
             ordered: false,
         };
+        let by_index = self.best_index_access(item, relation, conditions, sort, limited);
+        let by_union = self.union_access(item, relation, conditions, output);
+        let by_union = by_union.map(|access| Access {
+            cost: access.cost + sort_cost(sort, output),
+            ..access
+        });
+        for access in by_index.into_iter().chain(by_union) {
+            if access.cost < best.cost {
+                best = access;
+            }
+        }
+        best
+    }
+
+    /// The best way through one index, a sort that it leaves to do included.
+    pub(super) fn best_index_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        conditions: &[&Expr],
+        sort: &[SortKey],
+        limited: bool,
+    ) -> Option<Access> {
+        let mut best: Option<Access> = None;
         for (position, index) in relation.indexes.iter().enumerate() {
             if !index.valid {
                 continue;
@@ -273,16 +313,15 @@ impl Planner<'_> {
             if !self.predicate_implied(index, item, conditions) {
                 continue;
             }
-            if let Some(access) =
-                self.index_access(item, relation, position as u16, conditions, sort, limited)
-            {
-                let mut access = access;
-                if !access.ordered {
-                    access.cost += sort_cost(access.rows);
-                }
-                if access.cost < best.cost {
-                    best = access;
-                }
+            let found = self.index_access(item, relation, position as u16, conditions, sort, limited);
+            let Some(mut access) = found else {
+                continue;
+            };
+            if !access.ordered {
+                access.cost += sort_cost(sort, access.rows);
+            }
+            if best.as_ref().is_none_or(|known| access.cost < known.cost) {
+                best = Some(access);
             }
         }
         best
@@ -313,11 +352,16 @@ impl Planner<'_> {
         }
         let held = index_rows(relation, index, &self.items);
         let visited = match self.is_analyzed(item, index, &bound) && !single_row {
-            true => held * all_hold(bound.used.iter().map(|slot| conditions[*slot]), &self.items),
+            true => {
+                let bounding = bound.used.iter().chain(&bound.near);
+                held * all_hold(bounding.map(|slot| conditions[*slot]), &self.items)
+            }
             false => bound.visited_rows(index, held),
         };
         let is_rest = |slot: &usize| {
-            !bound.used.contains(slot) && !self.is_in_predicate(index, item, conditions[*slot])
+            !bound.used.contains(slot)
+                && !bound.near.contains(slot)
+                && !self.is_in_predicate(index, item, conditions[*slot])
         };
         let rest = (0..conditions.len()).filter(is_rest);
         let rest = all_hold(rest.map(|slot| conditions[slot]), &self.items);
@@ -334,6 +378,7 @@ impl Planner<'_> {
         }
         Some(Access {
             index: Some(position),
+            union: None,
             equals: bound.equals,
             lower: bound.lower,
             upper: bound.upper,
@@ -365,14 +410,14 @@ impl Planner<'_> {
             by_values: true,
             ..BoundKeys::default()
         };
-        for key in &index.keys {
+        for (position, key) in index.keys.iter().enumerate() {
             let Some((slot, equality)) = self.equality(item, index, key, conditions, bound.fan_out.is_some())
             else {
                 // Without an order a key is bound by equality or not at all.
                 if !index.method.abilities().ordered {
                     return None;
                 }
-                (bound.lower, bound.upper) = self.bounds(item, key, conditions, &mut bound.used);
+                self.bounds(item, &index.keys[position..], conditions, &mut bound);
                 if bound.lower.is_none() && bound.upper.is_none() {
                     bound.prefix_of = self.pattern(item, key, conditions);
                 }
@@ -428,34 +473,93 @@ impl Planner<'_> {
             })
     }
 
-    /// Bounds on the key behind the equal ones, in terms of values (whatever the key's direction).
-    fn bounds(
-        &self,
-        item: u16,
-        key: &IndexKey,
-        conditions: &[&Expr],
-        used: &mut Vec<usize>,
-    ) -> (Option<IndexBound>, Option<IndexBound>) {
-        let (mut lower, mut upper) = (None, None);
+    /// Bounds on the first of `keys`, which stand behind the equal ones, in terms of values (whatever the key's direction).
+    fn bounds(&self, item: u16, keys: &[IndexKey], conditions: &[&Expr], bound: &mut BoundKeys) {
+        let Some(key) = keys.first() else { return };
         for (slot, condition) in conditions.iter().enumerate() {
+            if let Expr::RowComparison { .. } = condition {
+                if let Some((is_lower, limit)) = self.row_bound(item, keys, condition) {
+                    bound.take(slot, limit, is_lower, !is_lower, Fit::Near);
+                }
+                continue;
+            }
             let Some(Binding::Bound(comparison, value, fit)) = self.binding(condition, item, key) else {
                 continue;
             };
-            let (side, inclusive) = match comparison {
-                Comparison::Greater => (&mut lower, false),
-                Comparison::GreaterOrEqual => (&mut lower, true),
-                Comparison::Less => (&mut upper, false),
-                Comparison::LessOrEqual => (&mut upper, true),
-                Comparison::Equal | Comparison::NotEqual => continue,
+            let (is_lower, is_upper, inclusive) = match comparison {
+                Comparison::Greater => (true, false, false),
+                Comparison::GreaterOrEqual => (true, false, true),
+                Comparison::Less => (false, true, false),
+                Comparison::LessOrEqual => (false, true, true),
+                // Of a near value: between the keys that lie near it.
+                Comparison::Equal => (true, true, true),
+                Comparison::NotEqual => continue,
             };
-            if side.is_none() {
-                *side = Some(IndexBound { value, inclusive });
-                if fit == Fit::Exact {
-                    used.push(slot);
-                }
-            }
+            let limit = IndexBound {
+                value,
+                further: Vec::new(),
+                inclusive,
+            };
+            bound.take(slot, limit, is_lower, is_upper, fit);
         }
-        (lower, upper)
+    }
+
+    /// What `(a, b) > (1, 2)` says of the first of `keys`, and of those behind it that it compares in the same order; true: it is
+    /// a lower bound. Rows with a null among the compared columns lie within it, so the condition is looked at again.
+    fn row_bound(&self, item: u16, keys: &[IndexKey], condition: &Expr) -> Option<(bool, IndexBound)> {
+        let Expr::RowComparison {
+            operator,
+            left,
+            right,
+            less,
+            ..
+        } = condition
+        else {
+            return None;
+        };
+        let (is_greater, or_equal) = match operator {
+            RowOperator::Less => (false, false),
+            RowOperator::LessOrEqual => (false, true),
+            RowOperator::Greater => (true, false),
+            RowOperator::GreaterOrEqual => (true, true),
+            RowOperator::Equal | RowOperator::NotEqual => return None,
+        };
+        let mut values = Vec::new();
+        let mut swapped = None;
+        for (number, (left, right)) in left.iter().zip(right).enumerate() {
+            let Some(key) = keys.get(number) else { break };
+            if key.descending != keys[0].descending {
+                break;
+            }
+            let smaller = Expr::Call {
+                function: less[number],
+                arguments: vec![left.clone(), right.clone()],
+                variadic: false,
+                ty: ColumnType::BOOL,
+                location: -1,
+            };
+            let Some(Binding::Bound(comparison, value, Fit::Exact)) = self.binding(&smaller, item, key)
+            else {
+                break;
+            };
+            // `1 < a` is asked as `a > 1`: all pairs must stand the same way round.
+            let is_swapped = comparison == Comparison::Greater;
+            if swapped.is_some_and(|known| known != is_swapped) {
+                break;
+            }
+            swapped = Some(is_swapped);
+            values.push(value);
+        }
+        let is_lower = is_greater != swapped?;
+        let inclusive = or_equal || values.len() < left.len();
+        let mut values = values.into_iter();
+        let value = values.next()?;
+        let limit = IndexBound {
+            value,
+            further: values.collect(),
+            inclusive,
+        };
+        Some((is_lower, limit))
     }
 
     /// Does the index yield the wanted order behind `bound` equal keys, and in which direction?
@@ -543,6 +647,14 @@ impl Planner<'_> {
             .predicate
             .as_ref()
             .is_some_and(|(_, predicate)| implied(condition, &[&over_item(predicate, item)]))
+    }
+}
+
+/// Of sorting rows into a wanted order.
+fn sort_cost(sort: &[SortKey], rows: f64) -> f64 {
+    match sort.is_empty() {
+        true => 0.0,
+        false => rows * (rows + 1.0).log2() * 0.2,
     }
 }
 

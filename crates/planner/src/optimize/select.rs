@@ -9,13 +9,13 @@ use mote_types::Datum;
 use super::estimate::groups;
 use super::finish::is_unstable;
 use super::{Joined, Planner, Slot};
-use crate::plan::node::{Aggregate, Append, Expected, Node, ProjectSetColumn, Window};
+use crate::plan::node::{Aggregate, Append, Expected, JoinKind, Node, ProjectSetColumn, Window};
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind, QueryBody, RangeItem,
     SelectBody,
 };
 use mote_sql::clause::SetOperationKind;
-use mote_sql::expr::{Expr, SortKey};
+use mote_sql::expr::{AggregateCall, Expr, SortKey};
 
 impl Planner<'_> {
     /// Plans a query. Its row starts with the targets in order; with `exact` nothing follows them.
@@ -129,7 +129,7 @@ impl Planner<'_> {
         self.marks = !query.locks.is_empty();
         self.writes |= self.marks;
         self.note_needed(&query, &body);
-        if let Some(joined) = self.extremum(&mut body)? {
+        if let Some(joined) = self.extrema(&mut body)? {
             let joined = self.above_joins(body, joined)?;
             return self.finish(query, joined, exact);
         }
@@ -172,15 +172,78 @@ impl Planner<'_> {
         inner.iter().for_each(|expr| self.need(expr));
     }
 
-    /// min and max of the first free key of an index: the aggregate gets one row.
-    fn extremum(&mut self, body: &mut SelectBody) -> SqlResult<Option<Joined>> {
+    /// min and max of first free keys of indexes: each aggregate gets one row. Several are joined, one row each, as PostgreSQL
+    /// computes each in an InitPlan (planagg.c).
+    fn extrema(&mut self, body: &mut SelectBody) -> SqlResult<Option<Joined>> {
         let Some(grouping) = &body.grouping else {
             return Ok(None);
         };
-        let ([call], [FromTree::Item(item)]) = (grouping.calls.as_slice(), body.from.as_slice()) else {
+        let [FromTree::Item(item)] = body.from.as_slice() else {
             return Ok(None);
         };
-        if !grouping.keys.is_empty() || !grouping.sets.is_empty() || call.distinct || call.filter.is_some() {
+        let plain = grouping.keys.is_empty()
+            && grouping.sets.is_empty()
+            && grouping.groupings.is_empty()
+            && grouping.sets_below.is_none();
+        // Each scan gets the conditions, and a sub-query has one place in a plan.
+        let shared = grouping.calls.len() > 1;
+        if !plain
+            || (shared
+                && body
+                    .filter
+                    .iter()
+                    .any(|condition| condition.contains_subplan() || condition.is_volatile()))
+        {
+            return Ok(None);
+        }
+        let item = *item;
+        let mut scans = Vec::with_capacity(grouping.calls.len());
+        for call in &grouping.calls.clone() {
+            let Some(scan) = self.extremum(item, call, &body.filter)? else {
+                return Ok(None);
+            };
+            scans.push(scan);
+        }
+        let Some(grouping) = body.grouping.take() else {
+            return Ok(None);
+        };
+        body.filter.clear();
+        body.from.clear();
+        let mut whole: Option<Joined> = None;
+        for (number, (call, scan)) in grouping.calls.into_iter().zip(scans).enumerate() {
+            let alone = Grouping {
+                item: grouping.item,
+                sets_below: None,
+                keys: Vec::new(),
+                sets: Vec::new(),
+                calls: vec![call],
+                groupings: Vec::new(),
+                having: Vec::new(),
+            };
+            let mut one = self.aggregate(alone, scan)?;
+            one.layout = vec![(grouping.item, number as u16)];
+            whole = Some(match whole {
+                None => one,
+                Some(left) => {
+                    let cost = left.cost + one.cost;
+                    self.nested_loop(JoinKind::Inner, left, one, Vec::new(), 1.0, cost)?
+                }
+            });
+        }
+        match whole {
+            Some(joined) if !grouping.having.is_empty() => Ok(Some(self.filtered(joined, grouping.having)?)),
+            whole => Ok(whole),
+        }
+    }
+
+    /// The row that decides a min or max over a table, under these conditions. None: no index begins with it.
+    fn extremum(
+        &mut self,
+        item: u16,
+        call: &AggregateCall,
+        conditions: &[Expr],
+    ) -> SqlResult<Option<Joined>> {
+        if call.distinct || call.filter.is_some() {
             return Ok(None);
         }
         let descending = match call.aggregate.signature().name {
@@ -191,39 +254,43 @@ impl Planner<'_> {
         let [argument @ Expr::Variable { .. }] = call.arguments.as_slice() else {
             return Ok(None);
         };
-        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
+        let ItemKind::Relation(relation) = &self.items[item as usize].kind else {
             return Ok(None);
         };
         if !relation.kind.has_rows() {
             return Ok(None);
         }
-        let (item, relation, argument) = (*item, relation.clone(), argument.clone());
+        let relation = relation.clone();
         let key = SortKey {
             expr: argument.clone(),
             descending,
             nulls_first: descending,
         };
-        let borrowed: Vec<&Expr> = body.filter.iter().collect();
-        let not_null = Expr::IsNotNull(Box::new(argument));
+        let borrowed: Vec<&Expr> = conditions.iter().collect();
+        let with_not_null = || {
+            let not_null = Expr::IsNotNull(Box::new(argument.clone()));
+            conditions.iter().cloned().chain([not_null]).collect()
+        };
         let scan = match self.items[item as usize].expansion.clone() {
             None => {
                 let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else {
                     return Ok(None);
                 };
-                let mut conditions = std::mem::take(&mut body.filter);
-                conditions.push(not_null);
-                self.scan(item, relation, access, conditions)?
+                self.scan(item, relation, access, with_not_null())?
             }
             Some(expansion) => {
                 let Some(members) = self.member_extremum_accesses(item, &expansion, &borrowed, &key) else {
                     return Ok(None);
                 };
-                let mut conditions = std::mem::take(&mut body.filter);
-                conditions.push(not_null);
-                self.append(item, &expansion, members, conditions, std::slice::from_ref(&key))?
+                self.append(
+                    item,
+                    &expansion,
+                    members,
+                    with_not_null(),
+                    std::slice::from_ref(&key),
+                )?
             }
         };
-        body.from.clear();
         let one = Expr::Constant(Datum::Int8(1), mote_types::ColumnType::INT8);
         let node = Node::Limit {
             input: Box::new(scan.node),

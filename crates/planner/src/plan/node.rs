@@ -51,6 +51,8 @@ pub enum Node {
     },
     SeqScan(Box<SeqScan>),
     IndexScan(Box<IndexScan>),
+    /// The arms of an OR over one table, each by an index.
+    IndexUnion(Box<IndexUnion>),
     /// Rows produced by code: pg_catalog and its kin.
     VirtualScan(Box<VirtualScan>),
     /// A set-returning function in FROM (generate_series, unnest, ...).
@@ -207,6 +209,23 @@ pub struct IndexScan {
     pub expected: Expected,
 }
 
+/// A row counts for the first input whose test it passes, so that it comes once. The order is no order.
+#[derive(Clone, Debug)]
+pub struct IndexUnion {
+    pub scan: ScanId,
+    pub member: MemberNumber,
+    pub relation: Arc<Relation>,
+    /// As a scan's.
+    pub alias: Option<Box<str>>,
+    /// Scans of the relation, all with the same columns. Under EvalPlanQual the first one judges the row in place for all.
+    pub inputs: Vec<Node>,
+    /// For each input what the OR's arm says, over the scans' columns.
+    pub tests: Vec<Expr>,
+    /// Inputs yield rows that do not pass their own test, too.
+    pub own_test: bool,
+    pub expected: Expected,
+}
+
 #[derive(Clone, Debug)]
 pub enum IndexEquality {
     Value(Expr),
@@ -224,6 +243,10 @@ pub enum AnyOf {
 #[derive(Clone, Debug)]
 pub struct IndexBound {
     pub value: Expr,
+    /// Bounds on the keys behind it, for rows whose key equals `value`: what `(a, b) > (1, 2)` says of `b`. All these keys have
+    /// one direction.
+    pub further: Vec<Expr>,
+    /// Also the rows that equal all these values.
     pub inclusive: bool,
 }
 

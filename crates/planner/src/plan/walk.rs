@@ -40,6 +40,7 @@ impl Node {
             Node::Aggregate(aggregate) => visit(&aggregate.input),
             Node::Window(window) => visit(&window.input),
             Node::Append(append) => append.inputs.iter().for_each(visit),
+            Node::IndexUnion(union) => union.inputs.iter().for_each(visit),
             Node::SetOperation { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -86,6 +87,7 @@ impl Node {
             Node::Aggregate(aggregate) => visit(&mut aggregate.input),
             Node::Window(window) => visit(&mut window.input),
             Node::Append(append) => append.inputs.iter_mut().for_each(visit),
+            Node::IndexUnion(union) => union.inputs.iter_mut().for_each(visit),
             Node::SetOperation { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -118,6 +120,7 @@ impl Node {
             Node::SeqScan(scan) => scan.filter.iter_mut().for_each(visit),
             Node::VirtualScan(scan) => scan.filter.iter_mut().for_each(visit),
             Node::IndexScan(scan) => index_scan_exprs(scan, visit),
+            Node::IndexUnion(union) => union.tests.iter_mut().for_each(visit),
             Node::FunctionScan(scan) => scan.calls.iter_mut().chain(&mut scan.filter).for_each(visit),
             Node::CteScan {
                 arguments, filter, ..
@@ -296,7 +299,10 @@ fn index_scan_exprs(scan: &mut IndexScan, visit: &mut dyn FnMut(&mut Expr)) {
         }
     }
     let bounds = scan.lower.iter_mut().chain(&mut scan.upper);
-    bounds.for_each(|bound| visit(&mut bound.value));
+    bounds.for_each(|bound| {
+        visit(&mut bound.value);
+        bound.further.iter_mut().for_each(&mut *visit);
+    });
     scan.prefix_of.iter_mut().for_each(&mut *visit);
     scan.filter.iter_mut().chain(&mut scan.recheck).for_each(visit);
 }

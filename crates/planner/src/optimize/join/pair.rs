@@ -252,7 +252,7 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn nested_loop(
+    pub(in crate::optimize) fn nested_loop(
         &mut self,
         kind: JoinKind,
         left: Joined,

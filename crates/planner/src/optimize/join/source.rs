@@ -20,6 +20,7 @@ use mote_sql::catalog::Relation;
 use mote_sql::expr::{Expr, SortKey};
 
 /// A table to be scanned: itself, or one of those a parent's item stands for.
+#[derive(Clone)]
 pub(in crate::optimize) struct ScanSource {
     pub item: u16,
     pub member: MemberNumber,
@@ -349,7 +350,7 @@ impl Planner<'_> {
         conditions: Vec<Expr>,
     ) -> SqlResult<Joined> {
         for (position, condition) in conditions.iter().enumerate() {
-            if self.marks || !access.used.contains(&position) {
+            if self.marks || access.union.is_some() || !access.used.contains(&position) {
                 self.need(condition);
             }
         }
@@ -383,6 +384,15 @@ impl Planner<'_> {
         conditions: Vec<Expr>,
         layout: &[Slot],
     ) -> SqlResult<Node> {
+        self.note_skewed(&access, &conditions);
+        let expected = Expected {
+            // A small table is planned as if it had more rows.
+            rows: access.rows * (source.relation.rows.get() / table_rows(&source.relation)),
+            cost: access.cost,
+        };
+        if let Some(union) = access.union {
+            return self.union_node(source, *union, &conditions, layout, expected);
+        }
         let ScanSource {
             item,
             member,
@@ -390,7 +400,6 @@ impl Planner<'_> {
             columns,
             alias,
         } = source;
-        self.note_skewed(&access, &conditions);
         let mut rest = Vec::new();
         let mut decided = Vec::new();
         for (position, condition) in conditions.into_iter().enumerate() {
@@ -401,11 +410,6 @@ impl Planner<'_> {
             }
         }
         let filter = self.conjunction(rest, layout)?;
-        let expected = Expected {
-            // A small table is planned as if it had more rows.
-            rows: access.rows * (relation.rows.get() / table_rows(&relation)),
-            cost: access.cost,
-        };
         let Some(index) = access.index else {
             return Ok(Node::SeqScan(Box::new(SeqScan {
                 scan: ScanId(item),
@@ -456,6 +460,9 @@ impl Planner<'_> {
         }
         for bound in scan.lower.iter_mut().chain(&mut scan.upper) {
             self.resolve(&mut bound.value, &[])?;
+            for value in &mut bound.further {
+                self.resolve(value, &[])?;
+            }
         }
         if let Some(pattern) = &mut scan.prefix_of {
             self.resolve(pattern, &[])?;

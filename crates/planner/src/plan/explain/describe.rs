@@ -59,12 +59,17 @@ fn count_relations(node: &Node, count: &mut usize) {
         node,
         Node::SeqScan(_)
             | Node::IndexScan(_)
+            | Node::IndexUnion(_)
             | Node::VirtualScan(_)
             | Node::FunctionScan(_)
             | Node::Values { .. }
             | Node::CteScan { .. }
             | Node::Insert(_)
     ));
+    // All its inputs read one relation.
+    if matches!(node, Node::IndexUnion(_)) {
+        return;
+    }
     node.for_each_input(&mut |input| count_relations(input, count));
 }
 

@@ -54,6 +54,7 @@ fn guess(node: &Node, inputs: &[Estimate]) -> Estimate {
     match node {
         Node::SeqScan(scan) => expected(scan.expected),
         Node::IndexScan(scan) => expected(scan.expected),
+        Node::IndexUnion(union) => expected(union.expected),
         Node::NestedLoop(join) => expected(join.expected),
         Node::HashJoin(join) => expected(join.expected),
         // Shown as what it measures.

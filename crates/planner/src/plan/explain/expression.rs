@@ -54,11 +54,24 @@ pub(super) fn index_condition(scan: &IndexScan, names: Names<'_>) -> String {
     for (bound, sign) in bounds {
         if let Some(bound) = bound {
             let equal = if bound.inclusive { "=" } else { "" };
-            parts.push(format!(
-                "({} {sign}{equal} {})",
-                key_name(scan.equals.len()),
-                shown(&bound.value, names)
-            ));
+            let first = scan.equals.len();
+            parts.push(match bound.further.is_empty() {
+                true => format!(
+                    "({} {sign}{equal} {})",
+                    key_name(first),
+                    shown(&bound.value, names)
+                ),
+                false => {
+                    let keys: Vec<String> = (first..=first + bound.further.len()).map(key_name).collect();
+                    let values = std::iter::once(&bound.value).chain(&bound.further);
+                    let values: Vec<String> = values.map(|value| shown(value, names)).collect();
+                    format!(
+                        "(ROW({}) {sign}{equal} ROW({}))",
+                        keys.join(", "),
+                        values.join(", ")
+                    )
+                }
+            });
         }
     }
     if let Some(pattern) = &scan.prefix_of {
@@ -152,6 +165,11 @@ pub(super) fn shown(expr: &Expr, names: Names<'_>) -> String {
         }
         Expr::Cast { argument, ty, .. } => {
             let inner = sub(argument);
+            // A literal that is read when the statement runs, since its value depends on the session.
+            let inner = match inner.strip_suffix("::unknown") {
+                Some(literal) => literal.to_owned(),
+                None => inner,
+            };
             let simple =
                 inner.starts_with('(') || matches!(**argument, Expr::Parameter { .. } | Expr::Constant(..));
             if simple {

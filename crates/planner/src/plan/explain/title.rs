@@ -30,6 +30,12 @@ pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attribut
             )
         }
         Node::IndexScan(scan) => index_scan(scan, verbose),
+        Node::IndexUnion(union) => {
+            let mut attributes = kind("Index Union");
+            relation(&mut attributes, &union.relation, &union.alias, verbose);
+            let table = scanned(&union.relation, &union.alias, verbose);
+            (format!("Index Union on {table}"), attributes)
+        }
         Node::FunctionScan(scan) => {
             // Several in ROWS FROM are told by the alias alone.
             let name = match &scan.calls[..] {
