@@ -6,6 +6,7 @@
 use mote_common::SqlResult;
 use mote_types::{Datum, oid};
 
+use super::estimate::{groups, known};
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Node, RowLock, RowMark, ScanId};
 use mote_sql::bind::query::{BoundDistinct, BoundQuery, BoundTarget, ItemKind, ROW_MARK};
@@ -170,8 +171,12 @@ impl Planner<'_> {
         joined: Joined,
     ) -> SqlResult<Joined> {
         let exprs: Vec<Expr> = targets.iter().map(|target| target.expr.clone()).collect();
+        let is_known = |expr: &Expr| matches!(expr, Expr::Constant(..)) || known(expr, &self.items).is_some();
+        let rows = match exprs.iter().all(is_known) {
+            true => groups(&exprs, joined.rows, &self.items),
+            false => (joined.rows / 2.0).max(1.0),
+        };
         let projected = self.project(targets, joined, true)?;
-        let rows = (projected.rows / 2.0).max(1.0);
         let node = Node::Distinct {
             input: Box::new(projected.node),
             on: None,
