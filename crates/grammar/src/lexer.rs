@@ -5,6 +5,8 @@
 //! The lexer knows what ends a token and no more: it does not fold case, resolve escapes or know keywords, and it
 //! accepts some tokens that the grammar then refuses. It never accepts a text in which it sees a token boundary where
 //! PostgreSQL sees none: with that, a key built from tokens cannot be taken for another statement's.
+//!
+//! Source: PostgreSQL's scan.l; the fingerprint replaces literals as pg_stat_statements does.
 
 mod escapes;
 mod fingerprint;

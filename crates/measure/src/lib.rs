@@ -14,6 +14,9 @@
 //! 10. `agents`: the same for driver threads on other hosts.
 //! 11. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
+//! Source: latencies from when a transaction was due follow Tene's remark on coordinated omission; histograms are HdrHistogram's;
+//! intervals are bootstrapped (Hesterberg 2014, see `statistics`).
+//!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
 //! Leaves out: how figures are shown (`report`).

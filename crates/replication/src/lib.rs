@@ -14,6 +14,10 @@
 //!     `outlook`: what the next failure costs.
 //!  7. `vote`: promises and campaigns, by which the next primary is found; `member`: when a node does what of all that.
 //!
+//! Source: terms, and the rule that the longest log of the newest term leads, are Raft's (Ongaro, Ousterhout, USENIX ATC 2014). Other than
+//! there who leads is one record in a coordinator (etcd) that is swapped, as in Patroni's clusters, so that two nodes can be a cluster;
+//! PostgreSQL's own files are walsender.c and syncrep.c.
+//!
 //! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
 //! has it. Leaves out: replay (`mote_engine::follow`), sockets' threads (`mote_server::replication`), the coordinator's
 //! client (`mote_server::etcd`).

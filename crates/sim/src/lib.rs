@@ -32,6 +32,10 @@
 //! whoever it waits for is gone; indexes hold what tables hold.
 //!
 //! `make sim SEEDS=1000` runs many on all cores; a failure prints the seed, and `--seed S` repeats it.
+//!
+//! Source: deterministic simulation as FoundationDB's (Zhou et al., SIGMOD 2021) and TigerBeetle's: the code that runs in the server, under a
+//! clock, a disk and a network that a seed moves. Other than there the engine runs on one thread; threads are the model checker's.
+//!
 //! Leaves out: SQL, the wire, threads (the engine's own tests have those).
 
 #![forbid(unsafe_code)]

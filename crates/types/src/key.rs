@@ -6,6 +6,8 @@
 //!  * the value, as `storage::KeyEncoding` names for its type. DESC inverts each value byte, never the marker.
 //!
 //! Every value encoding is prefix-free, so columns can be put one behind the other.
+//!
+//! Source: the keys that MyRocks and CockroachDB call memcomparable; PostgreSQL compares values by functions of an operator class.
 
 use crate::catalog::ColumnType;
 use crate::datum::Datum;

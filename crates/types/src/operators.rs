@@ -3,6 +3,8 @@
 //! The functions on plain integers and floats are the hot path for compiled expressions; the functions on `Datum`
 //! dispatch on the variants and widen as PostgreSQL's operators do (int2 + int4 gives int4, float4 + float8 float8).
 //! All are strict: NULL in, NULL out. Comparison is `compare`; LIKE is `pattern`.
+//!
+//! Source: PostgreSQL's int.c, int8.c, float.c, varlena.c.
 
 use crate::cast::integer_out_of_range;
 use crate::compare::{as_f64, as_numeric};

@@ -7,6 +7,10 @@
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
+//! Source: PostgreSQL's caches of the catalog (syscache.c, relcache.c, inval.c) do what one immutable state does here: persistent maps
+//! (Bagwell: Ideal Hash Trees, 2001; the crate `imbl`), published by a commit, dependencies derived from stored forms where
+//! PostgreSQL has rows of pg_depend (docs/design/0026).
+//!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
 //! Leaves out: built-in objects (constants in `views` and `mote_sql::catalog`), and the engine's own definitions of

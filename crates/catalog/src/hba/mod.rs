@@ -3,6 +3,8 @@
 //! `token` cuts a file in the form of pg_hba.conf into lines of fields; `rule` reads a line; this file finds the rule of a
 //! connection, and keeps what was read last for the view pg_hba_file_rules.
 //!
+//! Source: PostgreSQL's hba.c, with its tokens, its order and its messages.
+//!
 //! Promises: a file with any mistake is refused as a whole, so that a mistyped line never lets a later, weaker one decide.
 //! Leaves out: reading files, and the proofs themselves (server).
 

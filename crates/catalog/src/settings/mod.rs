@@ -5,6 +5,8 @@
 //! of the whole server, then this file for how values are kept: a session holds the text of every setting with where it is
 //! from, plus the few that hot paths need in parsed form (`effective`). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
+//!
+//! Source: PostgreSQL's guc.c and guc_tables.c; names, kinds, contexts, units and ranges are theirs.
 
 mod advice;
 mod characteristics;

@@ -3,6 +3,9 @@
 //! A statement adds to the table of the thread that it ends on, under a mutex that nobody else wants but who reads or resets;
 //! a reader adds the tables up. Each table keeps as many statements as `pg_stat_statements.max` says, and drops the
 //! least used twentieth when it is full.
+//!
+//! Source: PostgreSQL's contrib/pg_stat_statements. Other than there each thread has a table, and nothing is written to a file.
+//!
 //! Leaves out: what a statement is and which of them count (executor, exec), and keeping anything over a restart.
 
 mod counters;

@@ -6,6 +6,9 @@
 //! `partition_text` turn stored objects back into SQL; `names` finds built-in objects, `object_text` reads and writes
 //! all of them as the `reg*` types do.
 //!
+//! Source: columns and facts are those of PostgreSQL 15's catalog headers (pg_*.h, pg_*.dat), system_views.sql and
+//! information_schema.sql; rows are made when they are read, where PostgreSQL keeps tables.
+//!
 //! Promises: columns, their order and their types are PostgreSQL 15's; rows show the session's own view of the catalog,
 //! uncommitted DDL of its own included, and nothing of other databases except where PostgreSQL shows it. Every relation
 //! of PostgreSQL exists here; one of which mote has no objects has no rows. Types that mote lacks are shown as the

@@ -5,6 +5,8 @@
 //! at which the checker may let another thread go on (`stepping`); atomics keep their size, because versions and index
 //! nodes lie in raw memory. The tests that use it are in `model`; `make model-check` builds and runs them.
 //!
+//! Source: the checker is shuttle; its second kind of schedule is PCT (Burckhardt et al., ASPLOS 2010).
+//!
 //! Promises: no code of the engine or the log uses `std::sync::atomic`, `parking_lot` or `thread_local!`, with
 //! the exceptions of background threads and of what only tests share.
 //! Leaves out: weak memory. The checker's steps are sequentially consistent; orderings are argued where they stand.

@@ -7,6 +7,9 @@
 //!  4. `archive`: the thread that copies the log to a second place before it is recycled.
 //!  5. `restore`: from a backup and an archive to a data directory as of a time, a position or a name.
 //!
+//! Source: what PostgreSQL offers by basebackup.c, pgarch.c and recovery targets (xlogrecovery.c). Other than there the server copies the
+//! log away by itself instead of calling a command, and checks what it copies.
+//!
 //! Promises: nothing above `stable` gets into a backup or an archive; a restored database has a system id of its own, so
 //! that neither the old server's future nor its archive can be mixed into it; damage and gaps are named, never bridged.
 //! Leaves out: the wire between server and backup (`exec`, `cli`), retention of backups. See docs/design/0008-backup.md.

@@ -5,6 +5,9 @@
 //!  2. `files`: manifest, images and log as bytes, without a database in memory.
 //!  3. `indexes`: every index against its table, once the database is open.
 //!
+//! Source: the questions are those of PostgreSQL's pg_checksums and amcheck (verify_nbtree.c); all are asked at once of a server
+//! that is down.
+//!
 //! Promises: nothing is written; every fault that can be found is told, not only the first. Leaves out: recovery (the
 //! caller opens the database over a disk that keeps changes in memory) and everything that SQL knows (`exec`, `cli`).
 

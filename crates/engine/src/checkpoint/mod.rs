@@ -11,6 +11,10 @@
 //! replaces its predecessor alone. A round begins by reading `stable` (its start) and then looks for segments changed
 //! since their image; when all of those have new images, everything committed up to the round's start is in images.
 //!
+//! Source: fuzzy checkpoints of a main-memory database with a redo log, as SiloR's (Zheng et al., OSDI 2014). Other than there only
+//! segments that changed are written, each in a snapshot of its own that is not above `stable`. PostgreSQL (checkpointer.c) writes
+//! dirty pages and needs full-page images in its log; here an image never holds a change that the log may lose.
+//!
 //! Promises: no image holds a commit above `stable`; the manifest on disk and the log from its `log_start` together
 //! always give every stable commit. Leaves out: versions and snapshots (the engine core is the [`Source`]).
 

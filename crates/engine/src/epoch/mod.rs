@@ -19,6 +19,9 @@
 //!    the bound each hand-over tries to advance and to free. A guard that never ends stops all reclamation, which
 //!    is the price of readers that write nothing shared.
 //!
+//! Source: Fraser (Practical Lock-Freedom, 2004), with bags and the advance rule as in crossbeam-epoch. Other than there a bag is
+//! bounded in bytes too, and what a bag frees may hand over more.
+//!
 //! Leaves out: snapshots. Row versions that a *registered snapshot* may see are kept by the snapshot horizon of the
 //! transaction manager; epochs only cover what is unlinked already.
 

@@ -7,6 +7,9 @@
 //! which are in the cache: whoever takes them from the network (`log::intake`) waits for nobody here, and acknowledges
 //! what it has synced however long a commit takes to apply.
 //!
+//! Source: PostgreSQL's startup process on a standby (xlogrecovery.c, standby.c). Other than there versions are added beside those
+//! that readers see, so that replay of rows conflicts with no query.
+//!
 //! Promises: commits count in the order of the log, each whole; readers see a state that the node which wrote the log had
 //! at a border of a flush. Readers never stop replay. Leaves out: sockets (`mote_replication::receiver`), which thread
 //! calls, what is above the engine's own tables (told by [`FollowedCatalog`]). Replay is one thread's work; recovery's

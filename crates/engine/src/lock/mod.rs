@@ -9,6 +9,11 @@
 //!  6. `fast`: weak table locks without the lock table;
 //!  7. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them.
 //!
+//! Source: PostgreSQL's lock.c (modes, conflicts, weak table locks beside the table), proc.c (queues) and deadlock.c (soft edges).
+//! Other than there a cycle is looked for when a wait begins, not after deadlock_timeout; a lock is handed to the next in its queue
+//! by who lets go; a row is locked in its version's word and moves into the lock table when a second one wants it, where
+//! PostgreSQL writes tuple headers and multixacts.
+//!
 //! Promises: nothing here blocks a thread; a ticket is decided exactly once; whoever queues first among those that
 //! conflict is granted first. Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
 

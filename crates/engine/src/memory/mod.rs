@@ -9,6 +9,9 @@
 //!  5. `scratch`: blocks of such pieces for work that is thrown away;
 //!  6. `stripe`: which of several counters a thread uses.
 //!
+//! Source: size classes after Bonwick (The Slab Allocator, USENIX 1994), with a list of free blocks for each thread as in mimalloc;
+//! blocks carry no header, and any thread frees them.
+//!
 //! Promises: nothing is allocated for a row before the budget agreed; returning memory never fails and never waits.
 //! Leaves out: index nodes (they ask the budget through `MemoryAccount`), the log's ring.
 

@@ -7,6 +7,10 @@
 //!  4. `replay`: operations, partitioned by (table, segment), applied in log order inside a partition.
 //!  5. `error`: what can be wrong, in words that say what to do.
 //!
+//! Source: redo alone, in parallel by partitions, as SiloR's (Zheng et al., OSDI 2014); the first reading has the place of the
+//! analysis of ARIES (Mohan et al., TODS 1992), and there is no undo, since images hold commits only. Other than in SiloR a
+//! partition is applied in the order of the log. PostgreSQL (xlogrecovery.c) replays on one process.
+//!
 //! Promises: after `recover` the tables hold exactly the commits whose frames are in the log or in images, each whole;
 //! no constraint is checked. Nothing is written to the disk here except a new database's first manifest.
 //! Leaves out: opening the log for writing (`log::Log::open`, with the position found here).

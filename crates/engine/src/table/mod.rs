@@ -11,6 +11,11 @@
 //!  8. `apply`: rows from the log and from images, for recovery; `load`: indexes of what was recovered;
 //!  9. `definition`: what the catalog keeps.
 //!
+//! Source: version chains, newest first, stamped with a transaction until it has a timestamp, as in Hekaton (Larson et al.,
+//! VLDB 2012); which versions go follows Steam (Boettcher et al., VLDB 2019): each interval between active timestamps keeps one, and
+//! the writer of a chain cleans it. Other than in Hekaton indexes point to rows, not to versions, and a writer waits for
+//! another one instead of failing. PostgreSQL's heap (heapam.c) keeps versions side by side and vacuums them.
+//!
 //! Promises: readers never wait; a version reachable by a registered snapshot stays where it is.
 //! Leaves out: who may write and when it commits (`txn`), locks (`lock`).
 

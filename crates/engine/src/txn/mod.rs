@@ -15,6 +15,10 @@
 //!     and whether the transaction may go on with a newer snapshot;
 //! 11. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
 //!
+//! Source: PostgreSQL's levels and what they do on conflicts (heapam.c, execMain.c: EvalPlanQual); snapshots that are one number and
+//! SERIALIZABLE by validation at commit as in Hekaton (Larson et al., VLDB 2012) and Silo (Tu et al., SOSP 2013), where PostgreSQL
+//! finds dangerous structures (predicate.c). docs/design/0002 and 0006 argue both.
+//!
 //! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
 //! half done. Leaves out: PREPARE of SERIALIZABLE transactions (refused there).
 

@@ -9,6 +9,9 @@
 //! look at), `restore` and `objects` (after a crash), `replayed` (on a node that follows), `relog` (so that an old one does not keep the log for ever). The
 //! argument: docs/design/0007.
 //!
+//! Source: PostgreSQL's twophase.c. Other than there the redo stands in the log with PREPARE, and the decision is a frame that
+//! names it.
+//!
 //! Promises: a gid names at most one prepared transaction; after `prepare` nothing can fail but the log; a decision that
 //! the log did not take leaves the transaction prepared. Leaves out: who may decide (the caller is asked), durability
 //! (the receipt's `seen` covers the frame: wait for `stable`, never for less).

@@ -3,6 +3,9 @@
 //! Read in this order: this file, `state` (what a session keeps for the executor: settings, catalog, clock, sequences),
 //! `identity` (SET ROLE and its kin), `notifications` (LISTEN and NOTIFY before commit), `large_objects` (those that are
 //! open), `in_use` (what running statements have open), `calls` (what is asked of the layers above), `wait` (waits for locks and for room in the log).
+//!
+//! Source: the place of PostgreSQL's EState and of its globals (MyProc, CurrentUserId, ..): nothing here is global, so that a session may
+//! go on on another thread.
 
 pub mod calls;
 mod identity;

@@ -4,6 +4,9 @@
 //! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
 //! `fold` (constants, for the planner).
 //!
+//! Source: PostgreSQL's execExpr.c and execExprInterp.c. Other than there the compiled form is a tree whose commonest nodes are
+//! forms of their own, not a list of steps.
+//!
 //! Promises
 //!  1. Three-valued logic and strictness are PostgreSQL's; CASE, COALESCE, AND and OR evaluate no more than they need.
 //!  2. Comparison and integer arithmetic on columns, parameters and constants touch no heap and call through no pointer.

@@ -2,6 +2,11 @@
 //!
 //! Read in this order: `crate::runtime::operator` (the contract), this file, `program` (a whole plan), `scan` (what the table
 //! scans share), then any node: one file each; `modify` holds those that write rows.
+//!
+//! Source: nodes that are asked for the next row, after Volcano (Graefe, TKDE 1994) and PostgreSQL's execProcnode.c, node by node
+//! (nodeIndexscan.c, nodeHashjoin.c, ..). Other than there what is compiled (`Program`) is shared by sessions and apart from the
+//! state of a run. Promises: a node that waits answers as any call of the engine does and can be asked again; a node that keeps
+//! rows charges them (`memory`). Leaves out: choosing nodes (the planner).
 
 pub mod scan;
 mod aggregate;

@@ -6,6 +6,8 @@
 //! stand on lines of their own with PostgreSQL's indentation; parsing the text gives a tree with the same meaning
 //! (BETWEEN and IN come out as the comparisons they stand for, as in PostgreSQL).
 //!
+//! Source: PostgreSQL's ruleutils.c, whose layout this follows.
+//!
 //! Leaves out: data-modifying statements in WITH, which are refused; what only binding knows. PostgreSQL prints resolved trees: columns qualified where there are several
 //! tables, stars expanded, literals with their types. Who wants those must resolve them in the tree first.
 

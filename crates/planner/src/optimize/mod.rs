@@ -10,6 +10,8 @@
 //! holds. [`Planner::resolve`] turns variables of the layout into positions and leaves the others; a nested loop turns
 //! the variables that its right side still has and its left side provides into execution parameters, and a sub-plan does
 //! the same with all that are left. A finished plan has no variable.
+//!
+//! Source: PostgreSQL's planner (planner.c, subselect.c, prepjointree.c, createplan.c), which is this method at length.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};

@@ -3,6 +3,8 @@
 //!
 //! The rules that choose the method are `mote_catalog::hba`'s. Leaves out: privileges on objects, which the plan names and the
 //! executor checks.
+//!
+//! Source: PostgreSQL's auth.c and auth-scram.c; RFC 5802 and 7677.
 
 pub mod md5;
 mod method;

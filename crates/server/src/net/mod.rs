@@ -4,6 +4,10 @@
 //! when one is held up), `post` (how a loop changes its thread), `progress` (what a thread does that does not come
 //! back), `long` (long statements), `inbox` (how other threads
 //! reach a worker) and `acceptor`.
+//!
+//! Source: an event loop for each core, as nginx has, with stackful coroutines so that a session reads like PostgreSQL's loop
+//! (postgres.c); docs/design/0004 and 0020 argue both. Promises: a loop never waits for a statement. Leaves out:
+//! messages (`pgwire`), the conversation (`connection`).
 
 pub mod acceptor;
 pub mod crew;

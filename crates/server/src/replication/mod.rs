@@ -7,6 +7,9 @@
 //!  3. `synchronous`: whom commits wait for.
 //!  4. `follower`: the other side. One thread takes the log, one replays it.
 //!
+//! Source: the parts of PostgreSQL's walsender.c, walreceiver.c and syncrep.c. Other than there one thread serves all followers, and a
+//! commit waits by the position up to which replies may leave, not in a queue of backends.
+//!
 //! Promises: no worker and no flusher waits for a follower, or for the disk that a follower reads from. Leaves out: who
 //! decides what counts (`mote_replication`), how to connect (the caller of `follower` does).
 

@@ -4,6 +4,8 @@
 //! `certificate`: what we need to know of an X.509 certificate: names, serial number, hash for channel binding; `der`: the
 //! encoding that certificates are written in.
 //!
+//! Source: PostgreSQL's be-secure.c, by what a client sees of it; the protocol itself is rustls's.
+//!
 //! Promises: no protocol below 1.2; no renegotiation, no tickets, no early data; a handshake's arithmetic runs beside the
 //! event loops (docs/design/0028). Leaves out: who may connect (`auth`).
 

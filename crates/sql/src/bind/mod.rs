@@ -11,6 +11,9 @@
 //!  8. `parameter_names`, `routine`: names from around the statement; calls of users' functions.
 //!  9. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
 //!
+//! Source: PostgreSQL's parser after its grammar (analyze.c, parse_clause.c, parse_expr.c, parse_coerce.c, parse_func.c, parse_oper.c).
+//! Other than there views are bound where they are named, not by rules (rewriteHandler.c).
+//!
 //! Promises: no row is read, no expression evaluated, except that literals take their type here. Errors carry
 //! PostgreSQL's SQLSTATE, wording and position. Leaves out: how to run it (`mote-planner`).
 

@@ -1,5 +1,7 @@
 //! What every database has: the signatures of built-in functions, operators and casts, constants of the binary.
 //!
+//! Source: PostgreSQL 15's pg_proc.dat, pg_operator.dat, pg_aggregate.dat, pg_cast.dat.
+//!
 //! Leaves out: their bodies (`executor::functions`), what users define (`crate::routine`, `crate::catalog`).
 
 pub mod cast;

@@ -6,6 +6,8 @@
 //!
 //! Read this file, then `walk` (operands), `same` (is it the same computation), `immutable` (does it depend on settings),
 //! `simplify` (smaller, of the same value), `implication` (what follows from conditions).
+//!
+//! Source: the place of PostgreSQL's primnodes.h; folding is clauses.c's (eval_const_expressions).
 
 mod immutable;
 pub mod implication;

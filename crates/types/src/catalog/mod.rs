@@ -1,6 +1,9 @@
 //! SQL types by OID and type modifier: names, families, and PostgreSQL's catalog facts about them.
 //!
 //! Read `ColumnType` here first, then `names` (SQL spellings in and out), then `builtin` (the table itself).
+//!
+//! Source: PostgreSQL 15's pg_type.dat; names and modifiers as format_type.c writes them.
+//!
 //! Promises: a type is two integers and `Copy`; everything about it is found by OID in constant tables.
 //! Types that users made are told by their OID (`user`); what else there is to know of them, a dictionary knows.
 

@@ -4,6 +4,9 @@
 //! `conversion`, `fields` (extract, date_trunc, age, justify), `to_char`. `crate::calendar` has the units and the calendar,
 //! `crate::time_zone` the offsets.
 //!
+//! Source: PostgreSQL's datetime.c, timestamp.c, date.c and formatting.c, by behaviour: the field rules of the lexer, the rounding,
+//! the messages.
+//!
 //! Promises: proleptic Gregorian calendar, microseconds, PostgreSQL's ranges and messages. The current time is never
 //! read: 'now' is `FormatSettings::now_us`. Leaves out: `time with time zone`
 //! but for reading it (`crate::family::time_tz`).

@@ -2,6 +2,9 @@
 //!
 //! Read `text` (dispatch and the simple types), `float`, `bytea`, `array`, then `binary`; `to_char_numeric` is the
 //! template language for numbers. Output appends to the caller's buffer; input answers with PostgreSQL's messages.
+//!
+//! Source: the input, output, send and receive functions of PostgreSQL's types (utils/adt).
+//!
 //! Leaves out: `reg*` names (their text form here is the number; names need the catalog), COPY and array escapes of
 //! other layers.
 

@@ -5,6 +5,8 @@
 //!  3. `run`: a path over a document, item by item; `predicate`: what is true, false or unknown; `key_value`: the ids that
 //!     `.keyvalue()` gives to objects.
 //!
+//! Source: PostgreSQL's jsonpath_gram.y and jsonpath_exec.c.
+//!
 //! Leaves out: `.datetime()` (0A000 when it is run).
 
 mod key_value;

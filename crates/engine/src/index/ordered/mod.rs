@@ -20,6 +20,12 @@
 //!    awaited, except leaves from left to right in `insert_checked`: no deadlock.
 //!  - A leaf may be empty and an inner node may have a single child; a full one can always be split.
 //!
+//! Source: optimistic lock coupling (Leis, Haubenschild, Neumann: Optimistic Lock Coupling, IEEE Data Engineering Bulletin
+//! 2019) on a B+tree with common prefixes and shortest separators (Bayer, Unterauer: Prefix B-Trees, TODS 1977). Other than there
+//! all bytes of a node are atomic words, so that a torn read is a wrong value and no race; leaves count their changes, for scans
+//! of SERIALIZABLE (as Silo's nodes do: Tu et al., SOSP 2013). Other than in PostgreSQL's nbtree (Lehman and Yao) nodes have no
+//! links to their right.
+//!
 //! Leaves out: prefix B-tree tricks beyond common prefix and shortest separator; shrinking the arena.
 
 mod arena;

@@ -3,6 +3,8 @@
 //! Read this file first, then `construct` (both from values of other types), `scan` (members of `json`, which is text
 //! that was checked on input and whose members keep their spelling), `tree` (members of `jsonb`, which is a tree), and
 //! `change`, `path` and `assign` (other trees from a tree). What is built for `jsonb` is built as text first and parsed once.
+//!
+//! Source: PostgreSQL's json.c, jsonfuncs.c, jsonb.c, jsonb_op.c, by behaviour.
 
 mod assign;
 mod change;

@@ -8,6 +8,9 @@
 //! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
 //! partition's bound, unique keys (with the write), foreign keys (at the end of the statement). A statement is never restarted.
 //! `trigger`: what BEFORE triggers do to a row, and which AFTER triggers it queues.
+//!
+//! Source: PostgreSQL's nodeModifyTable.c with execIndexing.c, execPartition.c, trigger.c and execMain.c (EvalPlanQual). Other than
+//! there the new version and its unique keys are one call of the engine, which answers who is in the way.
 
 pub mod after;
 mod deferred_key;

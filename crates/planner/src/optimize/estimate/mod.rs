@@ -6,6 +6,8 @@
 //! What ANALYZE found out comes first. Without it selectivities are PostgreSQL's defaults, and the number of values of a
 //! column is guessed from the unique indexes it is part of. Costs are in units of "one row read". Estimates choose plans;
 //! no result depends on them.
+//!
+//! Source: PostgreSQL's selfuncs.c, clausesel.c and costsize.c: what is kept of a column, how a condition is judged by it.
 
 mod column;
 mod groups;

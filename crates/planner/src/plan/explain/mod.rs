@@ -4,6 +4,8 @@
 //! (which make it of a plan's nodes), `names`, `parameters` and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
 //! `document` with `structured` for JSON, XML and YAML.
 //!
+//! Source: PostgreSQL's explain.c.
+//!
 //! Leaves out: running a plan. What a run counted comes in as [`Measurements`] (`super::measured`).
 
 mod describe;

@@ -2,6 +2,9 @@
 //!
 //! Read `value`; this file registers the types, their operators, functions and casts. The aggregates `bit_and`, `bit_or`
 //! and `bit_xor` are folded with the others (`executor::functions::aggregate`) by the functions of the operators.
+//!
+//! Source: PostgreSQL's varbit.c.
+//!
 //! Leaves out: hash functions.
 
 mod value;

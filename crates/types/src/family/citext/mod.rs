@@ -2,6 +2,8 @@
 //!
 //! The value is `FoldedText`. What SQL computes from other functions (`regexp_match`, `strpos`, `split_part`, ..) is in the
 //! extension's script (catalog/src/extensions/citext).
+//!
+//! Source: PostgreSQL's contrib/citext.
 
 use std::cmp::Ordering;
 

@@ -1,6 +1,9 @@
 //! `hstore`: sets of pairs of texts, of the extension of that name.
 //!
 //! Read `pairs` (the value and its order), then `text` (its forms); this file registers the type, its operators and functions.
+//!
+//! Source: PostgreSQL's contrib/hstore (hstore_io.c, hstore_op.c).
+//!
 //! Leaves out: what answers rows or takes records (executor, `functions/extension/hstore`), GIN and GiST.
 
 pub mod pairs;

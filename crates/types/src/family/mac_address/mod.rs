@@ -1,6 +1,9 @@
 //! `macaddr` and `macaddr8`: six or eight bytes, kept as a number whose order is theirs.
 //!
 //! Read `address` (forms and bits); this file registers the types, their operators, functions and casts.
+//!
+//! Source: PostgreSQL's mac.c and mac8.c.
+//!
 //! Leaves out: `hashmacaddr` and its kin.
 
 mod address;

@@ -3,6 +3,8 @@
 //! Read `value`; this file registers the type, its operators, functions and casts. What asks for the session's zone or the
 //! current date (`CURRENT_TIME`, casts from `time` and `timestamptz`, `AT TIME ZONE` of a zone's name) is with the functions
 //! and casts of dates and times. Leaves out: hash functions, frames of windows (`in_range`).
+//!
+//! Source: PostgreSQL's date.c.
 
 mod value;
 

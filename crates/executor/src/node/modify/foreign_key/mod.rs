@@ -14,6 +14,10 @@
 //! Why no child escapes: the deleted or re-keyed parent is locked FOR UPDATE, which KEY SHARE conflicts with; so every
 //! insert of a child either ended before, and is found, or waits and finds no parent.
 //! A deferred check is queued without a probe: nobody is locked or waited for before it fires (`after`).
+//!
+//! Source: PostgreSQL's ri_triggers.c. Other than there a key is checked by probes of the index, not by queries; only actions are
+//! statements.
+//!
 //! Leaves out: MATCH PARTIAL.
 
 mod cascade;
