@@ -10,9 +10,11 @@
 //!     `system_schemas`: those that are built in; `name_text` and `routine_text`: names and signatures as texts.
 //!  4. `privileges`: what a role may do; `acl`: the lists that say so; `password`: how it proves who it is; `hba`: from where
 //!     it may connect.
-//!  5. `settings`: what a session can be told; `write_error`: the engine's refusals as SQL errors; `prepared_note`.
-//!  6. `views`: pg_catalog and its kin as tables made by code.
-//!  7. `cluster`: what sessions may know of other nodes; `followed`: a catalog that follows another node's.
+//!  5. `settings`: what a session can be told; `write_error`: the engine's refusals as SQL errors; `prepared_note`: what a
+//!     prepared transaction says of itself; `extensions`: those that the binary carries.
+//!  6. `views`: pg_catalog and its kin as tables made by code; `statement_statistics`, `upkeep`, `shared_resets`: what they
+//!     count.
+//!  7. `followed`: a catalog that follows another node's.
 //!
 //! Promises: a reader sees a catalog before or after a transaction, never between; every failure is an `SqlError` with
 //! PostgreSQL's SQLSTATE. Leaves out: running statements, and evaluating expressions: whoever opens a database brings what

@@ -8,8 +8,9 @@
 //!  5. `index`, `epoch`: ordered indexes, and when memory may be freed.
 //!  6. `mote_log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
 //!  7. `backup`: base backups, the archive of the log, point-in-time recovery.
-//!  8. `check`: is what is on disk sound?
-//!  9. `memory`: budget and allocator; `sequence`: counters.
+//!  8. `follow`: another node's log, applied beside readers.
+//!  9. `check`: is what is on disk sound?
+//! 10. `memory`: budget and allocator; `sequence`: counters; `parallel`: pieces of work for several threads.
 //!
 //! Promises (docs/design/0002, 0003): a reader never waits for a writer; nothing here blocks a thread on a lock, it answers
 //! `WriteError::MustWait`; what was acknowledged survives. Leaves out: SQL types, names, expressions, sessions.

@@ -5,7 +5,7 @@
 //!  2. `frame`: the unit that is checksummed and positioned.
 //!  3. `buffer`: the ring and the protocol of its writers; `horizon`: what is told to whom.
 //!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log recovery still needs; `retention`:
-//!     who else does.
+//!     who else does; `room`: space that is set aside ahead; `unavailable`: why the log takes nothing; `open`: how writing begins.
 //!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
 //!  6. `tap`, `range`: the log's bytes for other nodes, as they are flushed and out of files; `scan`, `intake`: the log of
 //!     a node that takes them; `following`: what its readers and checkpoints see of that; `cut`: how such a log loses what

@@ -8,10 +8,12 @@
 //!  3. `pgwire`: messages in, messages out.
 //!  4. `socket`, `socket_file`: TCP and Unix sockets; `tls`: encryption; `wire`: a socket and its bounded buffers;
 //!     `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
-//!  5. `host`: what the SQL session asks of its connection.
+//!     `start_up`: the packet that begins it.
+//!  5. `host`: what the SQL session asks of its connection; `interruption`: what may end or delay what runs.
 //!  6. `replication`: the primary's and the follower's side of a log on several servers.
 //!     `cluster`: who of several leads, and how this node takes part in that.
 //!     `etcd`: where the nodes of a cluster have recorded who leads; `lease`: until when a node may answer its clients.
+//!     `analyzer`: ANALYZE by itself.
 //!  7. `auth`: passwords and peers; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
 //! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;

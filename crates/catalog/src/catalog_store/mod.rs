@@ -5,7 +5,9 @@
 //! `describe` and `partitions` (what the binder reads of a relation), `identity` (who asks), `revision` (which state of an
 //! object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
-//! own changes), `prepared` (the changes of a transaction that has no session any more).
+//! own changes), `prepared` (the changes of a transaction that has no session any more). Kinds of objects that need more have a
+//! file each: `routine`, `triggers`, `types` with `extension_types`, `publication`, `statistics`, `default_acl`, `membership` with
+//! `predefined_roles`, `cluster_settings`, `temporary`, `transition`; `visits` counts for tests what a change looks at.
 //!
 //! Source: PostgreSQL's caches of the catalog (syscache.c, relcache.c, inval.c) do what one immutable state does here: persistent maps
 //! (Bagwell: Ideal Hash Trees, 2001; the crate `imbl`), published by a commit, dependencies derived from stored forms where

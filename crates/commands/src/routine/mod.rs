@@ -2,8 +2,11 @@
 //!
 //! Read in this order: this file (what a call is, who runs it), `call` (what surrounds a body: SECURITY DEFINER,
 //! SET, recursion, the snapshot), `nested` and `explain` (SQL statements inside of a statement: what
-//! languages are made of), `sql_language`, `holdings` (what the session keeps for all of them); PL/pgSQL lives in
+//! languages are made of), `sql_language` with `standard_body` and `result`, `internal_language`, `holdings` with `state` (what the session keeps for all of
+//! them), `place` (where an error in a body stands); PL/pgSQL lives in
 //! the crate `mote_plpgsql`.
+//!
+//! Source: PostgreSQL's fmgr.c (what surrounds a call) and spi.c (statements within statements).
 //!
 //! Promises
 //!  1. Whoever calls (an expression, a function in FROM, CALL, DO, a trigger) gives a [`RoutineCall`] and gets [`Returned`]

@@ -7,7 +7,8 @@
 //!  4. `manager`: the lock table: holders and queues, first in first out, handed over directly;
 //!  5. `deadlock`: the search for a cycle when a wait begins;
 //!  6. `fast`: weak table locks without the lock table;
-//!  7. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them.
+//!  7. `released`: what those knew who let go of a lock;
+//!  8. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them.
 //!
 //! Source: PostgreSQL's lock.c (modes, conflicts, weak table locks beside the table), proc.c (queues) and deadlock.c (soft edges).
 //! Other than there a cycle is looked for when a wait begins, not after deadlock_timeout; a lock is handed to the next in its queue

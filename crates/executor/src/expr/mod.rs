@@ -1,8 +1,8 @@
 //! Expressions in the form that is evaluated: `mote_sql::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
-//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
-//! `fold` (constants, for the planner).
+//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `jsonb_subscript`, `subplan`, `session_value`,
+//! `routine` (calls of users' functions), `numeric` (sums that copy nothing), `fold` (constants, for the planner).
 //!
 //! Source: PostgreSQL's execExpr.c and execExprInterp.c. Other than there the compiled form is a tree whose commonest nodes are
 //! forms of their own, not a list of steps.

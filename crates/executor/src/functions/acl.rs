@@ -1,7 +1,7 @@
 //! Access control lists as values: acldefault, aclexplode.
 //!
 //! An `aclitem` is a text here, `grantee=letters/grantor` with role names quoted where needed: it is read back through the
-//! session's catalog. What GRANT and REVOKE do to the lists is in `command::acl`.
+//! session's catalog. What GRANT and REVOKE do to the lists is in `mote_catalog::acl`.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};

@@ -2,7 +2,10 @@
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `range`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
-//! `system`, `large_object`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
+//! `system`, `large_object`, `variance`, `ordered_set`, `type_io`, `helper`, `hash`, `enums`, `catalog_text`, `keywords`, `privilege`, `acl`,
+//! `unicode`, `degrees`, `backup`, `snapshot`, `recovery`, `slots`; `extension` has those of extensions.
+//!
+//! Source: PostgreSQL's utils/adt, by behaviour: a body does what the function of its pg_proc row does.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.

@@ -5,10 +5,12 @@
 //! show them). The functions that users call are in `functions::large_object`, the descriptors that they open in
 //! `context::large_objects`.
 //!
+//! Source: PostgreSQL's inv_api.c and be-fsstubs.c.
+//!
 //! Promises: an object is rows of tables of the engine, so that transactions, savepoints, the log, checkpoints, backups and
 //! followers treat it as they treat rows. Who writes to an object keeps it from being deleted until his transaction ends:
 //! no page outlives its object.
-//! Leaves out: commands about large objects (`mote_commands::command::large_object`).
+//! Leaves out: commands about large objects (`mote_commands`).
 
 pub mod object;
 pub mod pages;

@@ -3,6 +3,10 @@
 //! Read in this order: this file (what is kept of a statement), `planning` (how it is made and kept current), `plan_cache`
 //! (what the sessions of a worker share), `locking` (its table locks), `partition_locks` (those that parameters decide
 //! about), `identity` (which statement it is, for those who count), `explain`.
+//!
+//! Source: PostgreSQL's plancache.c. Other than there a plan is made for any parameters, shared by the sessions of a worker, and
+//! found by its text.
+//!
 //! Leaves out: running it, and the names that clients give it (sessions).
 
 pub mod explain;

@@ -4,7 +4,8 @@
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
 //!  2. `rewrite`, `sublink`: smaller and flatter queries of the same meaning.
 //!  3. `estimate`, `scan` (with `literals`), `join`: rows and costs; one relation; several.
-//!  4. `select`, `modify`, `merge`: what stands above the joins.
+//!  4. `append`, `prune`, `disjunction`: tables of several parts, conditions that concern several tables.
+//!  5. `select`, `finish`, `with`, `recursion`, `modify`, `merge`: what stands above the joins; `volatile`: what may not move.
 //!
 //! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
 //! holds. [`Planner::resolve`] turns variables of the layout into positions and leaves the others; a nested loop turns

@@ -2,7 +2,7 @@
 //!
 //! Read `worker` first (the loop's state), then `fiber` (a connection that runs), `crew` (the threads, and what happens
 //! when one is held up), `post` (how a loop changes its thread), `progress` (what a thread does that does not come
-//! back), `long` (long statements), `inbox` (how other threads
+//! back), `long` (long statements), `freeing` (long lists that sessions discard), `inbox` (how other threads
 //! reach a worker) and `acceptor`.
 //!
 //! Source: an event loop for each core, as nginx has, with stackful coroutines so that a session reads like PostgreSQL's loop

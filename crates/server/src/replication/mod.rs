@@ -3,7 +3,8 @@
 //! Read in this order:
 //!  1. `command`: what a client may ask for that connects with `replication=true`.
 //!     `promise`: what the nodes of a cluster ask each other.
-//!  2. `hub`: the primary's side. One thread has all streams, whatever their number.
+//!  2. `hub`: the primary's side. One thread has all streams, whatever their number; it also does what sessions ask of slots
+//!     (`slot_requests`).
 //!  3. `synchronous`: whom commits wait for.
 //!  4. `follower`: the other side. One thread takes the log, one replays it.
 //!

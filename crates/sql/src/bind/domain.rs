@@ -3,7 +3,7 @@
 //! An expression has the base type, never the domain: operators, functions and storage are those of the base type. What
 //! enters the domain, by a cast or into a column, goes through `Expr::Domain`, which holds the value to the rules.
 //! Invariant: a plan that holds rules lists the domains as its dependencies.
-//! Leaves out: making and changing domains (`mote_commands::command::domain`).
+//! Leaves out: making and changing domains (`mote_commands`).
 
 use std::sync::Arc;
 

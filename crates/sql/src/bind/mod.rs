@@ -9,7 +9,8 @@
 //!  6. `from`, `select`, `group`, `window`, `set_operation`, `with`: the clauses of a query.
 //!  7. `modify`, `conflict`, `updatable_view`, `merge`: INSERT, UPDATE, DELETE, MERGE.
 //!  8. `parameter_names`, `routine`: names from around the statement; calls of users' functions.
-//!  9. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
+//!  9. `relation_expression`, `domain`, `trigger`, `type_name`: defaults, checks, index expressions and WHEN; types by name.
+//! 10. `array`, `record`, `subscript`, `polymorphic`: values made of others, and types that follow from arguments.
 //!
 //! Source: PostgreSQL's parser after its grammar (analyze.c, parse_clause.c, parse_expr.c, parse_coerce.c, parse_func.c, parse_oper.c).
 //! Other than there views are bound where they are named, not by rules (rewriteHandler.c).

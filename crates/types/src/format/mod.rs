@@ -1,6 +1,6 @@
 //! Values as text and as wire bytes, both ways.
 //!
-//! Read `text` (dispatch and the simple types), `float`, `bytea`, `array`, then `binary`; `to_char_numeric` is the
+//! Read `text` (dispatch and the simple types), `bytea`, `array`, `record`, `range`, then `binary`; `to_number`; `to_char_numeric` is the
 //! template language for numbers. Output appends to the caller's buffer; input answers with PostgreSQL's messages.
 //!
 //! Source: the input, output, send and receive functions of PostgreSQL's types (utils/adt).

@@ -1,6 +1,6 @@
 //! Hash indexes: an entry is the hash of a key.
 //!
-//! As in PostgreSQL's (`access/hash`), an entry holds the hash alone, so that a long key costs eight bytes and keys have no
+//! As in PostgreSQL's (`src/backend/access/hash`), an entry holds the hash alone, so that a long key costs eight bytes and keys have no
 //! greatest length; rows found are looked at again, and rows whose key has a NULL have no entry, since nothing equals NULL.
 //! Unlike there, the hashes stand in the ordered set, not in buckets of pages: two rows with one key are neighbours, a key
 //! that half the table has is no chain to be walked, nothing is ever split or rehashed, and a scan under SERIALIZABLE guards

@@ -1,7 +1,7 @@
 //! Writing rows: INSERT, UPDATE, DELETE, MERGE, what they check, and what happens when somebody else wrote first.
 //!
-//! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
-//! SQL errors), `recheck` (EvalPlanQual), `insert` with `insert_target` and `on_conflict`, `routing` with `partition`, `update`
+//! Read in this order: this file (what all three share; outcomes of the engine become SQL errors in
+//! `mote_catalog::write_error` alone), `disclosure` (what of a row an error may show), `recheck` (EvalPlanQual), `insert` with `insert_target` and `on_conflict`, `routing` with `partition` and `moving`, `update`
 //! with `update_target`, `delete`, `merge` (drives these three),
 //! `foreign_key`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
 //!
