@@ -76,8 +76,31 @@ maintenance_work_mem = 1GB
 SETTINGS
 }
 
+# runs PID: a process that was killed may wait for a parent to hear of it, and runs no more.
+runs() {
+    kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+}
+
+# gone PID: waits until nobody waits for a killed process any more, since servers take its number for one that runs.
+gone() {
+    tries=0
+    while kill -0 "$1" 2>/dev/null && ! runs "$1" && [ $tries -lt 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
+# pg_ctl takes one that waits for its parent for a server that runs.
 running() {
-    unprivileged "$install/bin/pg_ctl" -D "$data" status >/dev/null 2>&1
+    [ -f "$data/postmaster.pid" ] && runs "$(head -1 "$data/postmaster.pid")" \
+        && unprivileged "$install/bin/pg_ctl" -D "$data" status >/dev/null 2>&1
+}
+
+start() {
+    running && return
+    [ ! -f "$data/postmaster.pid" ] || gone "$(head -1 "$data/postmaster.pid")"
+    unprivileged "$install/bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 \
+        -o "-p $port -c shared_buffers=$shared_buffers -c max_connections=$connections" start
 }
 
 url() {
@@ -94,8 +117,7 @@ case ${1:-} in
 start)
     fetch
     initialise
-    running || unprivileged "$install/bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 \
-        -o "-p $port -c shared_buffers=$shared_buffers -c max_connections=$connections" start
+    start
     url
     ;;
 stop) stop ;;
