@@ -40,7 +40,8 @@ bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, r
 	@url=$$(scripts/postgres18.sh start) && target/release/mote bench compare --postgres "$$url" --rounds $(ROUNDS); \
 		status=$$?; scripts/postgres18.sh stop; exit $$status
 
-seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg15,pg18 BUDGET=40m; bench-results/seeds/index.html
+seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg15,pg18,mariadb BUDGET=40m; bench-results/seeds/index.html
+	@source scripts/setup.sh && mote_setup_systems $(SYSTEMS)
 	@target/release/mote bench seeds --systems $(SYSTEMS) --budget $(BUDGET) --out bench-results/seeds
 
 cluster-demo: build ## a cluster of three nodes on this machine, to kill at will; installs etcd where it may. NODES=, PORT=

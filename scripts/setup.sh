@@ -54,6 +54,21 @@ mote_setup_etcd() {
     }
 }
 
+# What `make seeds` needs for the systems that it is to start: mote_setup_systems mote,pg15,pg18,mariadb
+mote_setup_systems() {
+    local packages=() systems=",$1,"
+    [[ $systems != *,pg15,* ]] || [ -x /usr/lib/postgresql/15/bin/postgres ] || packages+=(postgresql-15)
+    [[ $systems != *,mariadb,* ]] || command -v mariadbd >/dev/null 2>&1 || packages+=(mariadb-server)
+    if [[ $systems == *,pg18,* ]]; then
+        command -v mvn >/dev/null 2>&1 || packages+=(maven)
+        command -v unzip >/dev/null 2>&1 || packages+=(unzip)
+        command -v xz >/dev/null 2>&1 || packages+=(xz-utils)
+        id postgres >/dev/null 2>&1 || packages+=(postgresql-common)
+    fi
+    # A system that is not there takes no part in the run, and the page says so.
+    [ ${#packages[@]} -eq 0 ] || mote_install "${packages[@]}" || echo "mote: some systems need: apt-get install ${packages[*]}" >&2
+}
+
 # What `make odbc` needs beside the build: unixODBC, its drivers, and the servers behind them.
 mote_setup_odbc() {
     local packages=()
