@@ -1,10 +1,14 @@
 //! A server that answers constant bytes: the ceiling of the wire on this machine.
 //!
 //! One epoll loop, no parsing of SQL, no storage. It knows just enough of the protocol for pgbench's select-only
-//! script and for `mote bench point`: every execution returns one row with one int4. What a real server reaches of its
-//! figure is what remains for parsing, planning, executing and committing.
+//! script and for `mote bench point`: every execution returns one row with one int4; and it knows order entry's statements by
+//! their texts (`order_entry`). What a real server reaches of its figure is what remains for parsing, planning, executing and
+//! committing; what a driver uses against it is the driver's own.
 //! Leaves out: everything else. Nothing that it answers is true.
 
+mod order_entry;
+
+use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +17,7 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
+use self::order_entry::{ANSWERS, Answer};
 use mote_driver::wire::{self, CANCEL_REQUEST, Frame, GSS_REQUEST, SSL_REQUEST, frame};
 
 const LISTENER: Token = Token(0);
@@ -170,6 +175,12 @@ struct Responder {
     started: bool,
     /// The last Bind asked for its one result column in binary.
     binary: bool,
+    /// Order entry's statements by the names that this client gave them.
+    statements: HashMap<Vec<u8>, &'static Answer>,
+    /// What the last Bind was about, if it was one of them; and whether it asked for an item that does not exist.
+    bound: Option<(&'static Answer, bool)>,
+    /// A transaction is open.
+    in_block: bool,
 }
 
 impl Responder {
@@ -209,8 +220,21 @@ impl Responder {
 
     fn answer(&mut self, frame: Frame<'_>, output: &mut Vec<u8>) {
         match frame.kind {
-            b'P' => output.extend_from_slice(b"1\0\0\0\x04"),
+            b'P' => {
+                if let Some((name, rest)) = until_zero(frame.body)
+                    && let Some((sql, _)) = until_zero(rest)
+                    && let Some(answer) = std::str::from_utf8(sql).ok().and_then(|sql| ANSWERS.get(sql))
+                {
+                    self.statements.insert(name.to_vec(), answer);
+                }
+                output.extend_from_slice(b"1\0\0\0\x04");
+            }
             b'B' => {
+                let named = until_zero(frame.body).and_then(|(_, rest)| until_zero(rest));
+                self.bound = named.and_then(|(name, values)| {
+                    let answer = *self.statements.get(name)?;
+                    Some((answer, answer.of_item && order_entry::is_unused_item(values)))
+                });
                 // The message ends with the result formats: "one format, binary" is the only one that matters.
                 self.binary = frame.body.ends_with(&[0, 1, 0, 1]);
                 output.extend_from_slice(b"2\0\0\0\x04");
@@ -224,18 +248,35 @@ impl Responder {
                 }
                 row_description(output, &["abalance"]);
             }
-            b'E' => {
-                output.extend_from_slice(if self.binary { ROW_BINARY } else { ROW_TEXT });
-                output.extend_from_slice(SELECT_ONE);
-            }
+            b'E' => match self.bound {
+                Some((answer, is_missing)) => {
+                    output.extend_from_slice(if is_missing {
+                        order_entry::NO_ROW
+                    } else {
+                        &answer.bytes
+                    });
+                    self.in_block = answer.status.map_or(self.in_block, |status| status == b'T');
+                }
+                None => {
+                    output.extend_from_slice(if self.binary { ROW_BINARY } else { ROW_TEXT });
+                    output.extend_from_slice(SELECT_ONE);
+                }
+            },
             b'C' => output.extend_from_slice(b"3\0\0\0\x04"),
-            b'S' => output.extend_from_slice(READY),
+            b'S' => output.extend_from_slice(if self.in_block { READY_IN_BLOCK } else { READY }),
             b'Q' => simple_query(frame.body, output),
             _ => {} // Flush asks for nothing that is not sent anyway
         }
     }
 }
 
+/// What stands before a zero, and what behind it.
+fn until_zero(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some((&bytes[..end], &bytes[end + 1..]))
+}
+
+const READY_IN_BLOCK: &[u8] = b"Z\0\0\0\x05T";
 const READY: &[u8] = b"Z\0\0\0\x05I";
 const ROW_TEXT: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x010";
 const ROW_BINARY: &[u8] = b"D\0\0\0\x0e\0\x01\0\0\0\x04\0\0\0\0";
@@ -313,6 +354,12 @@ fn simple_query(body: &[u8], output: &mut Vec<u8>) {
         row_description(output, &["n", "partstrat", "count"]);
         text_row(output, &[Some("1"), None, Some("0")]);
         output.extend_from_slice(SELECT_ONE);
+    } else if text.contains("bmsql_config") {
+        row_description(output, &["cfg_name", "cfg_value"]);
+        for (name, value) in order_entry::CONFIG {
+            text_row(output, &[Some(name), Some(value)]);
+        }
+        output.extend_from_slice(SELECT_ONE);
     } else {
         // For pgbench a count of branches, which is its scale; for everything else a row.
         row_description(output, &["abalance"]);
@@ -326,7 +373,55 @@ fn simple_query(body: &[u8], output: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::point;
+    use crate::tpcc::consistency::ConditionVerdict;
+    use crate::tpcc::mix::Kind;
+    use crate::tpcc::{self, Observer, Settings};
     use mote_driver::{Session, Target, Wait};
+    use mote_measure::outcome::SeriesPoint;
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn phase(&mut self, _: &str) {}
+        fn second(&mut self, _: &SeriesPoint) {}
+        fn condition(&mut self, _: &ConditionVerdict) {}
+        fn interactive(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn order_entry_goes_through_and_rolls_back_as_often_as_it_should() {
+        let server = CannedServer::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let address = server.address();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.serve(&stop).expect("serves"));
+            let target = Target::parse(&format!("postgres://{address}/x")).expect("valid");
+            let settings = Settings {
+                warmup_s: 0.0,
+                duration_s: 1.0,
+                load: tpcc::LoadMode::Never,
+                check: false,
+                ..Settings::closed_loop(10, 8)
+            };
+            let done = tpcc::experiment(settings, &target, None, &mut Silent).expect("it runs");
+            stop.store(true, Ordering::Relaxed);
+            let totals = done.outcome.expect("it was measured").totals;
+            assert!(totals.errors.is_empty(), "{:?}", totals.errors);
+            for kind in [
+                Kind::NewOrder,
+                Kind::Payment,
+                Kind::OrderStatus,
+                Kind::StockLevel,
+                Kind::DeliveryBackground,
+            ] {
+                assert!(!totals.kinds[kind as usize].latency.is_empty(), "{kind:?}");
+            }
+            let orders = &totals.kinds[Kind::NewOrder as usize];
+            assert!(orders.rolled_back > 0 && orders.rolled_back * 20 < orders.latency.len());
+        });
+    }
 
     #[test]
     fn the_driver_is_content() {
@@ -352,7 +447,7 @@ mod tests {
     fn answers_pgbench_before_its_run() {
         let mut responder = Responder {
             started: true,
-            binary: false,
+            ..Responder::default()
         };
         let (mut input, mut output) = (Vec::new(), Vec::new());
         wire::query(

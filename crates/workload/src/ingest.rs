@@ -1,11 +1,13 @@
 //! Ingest: N connections insert batches of 200-byte rows, one multi-row INSERT and one commit per round trip.
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::sync::Arc;
 
 use mote_common::prng::Prng;
 
 use super::closed_loop::{self, LoopPlan, Step};
+use super::loader::{Data, Phase, RowSource, counted};
 use super::tpcc::random::put_letters;
 use super::tpcc::transactions::Stamp;
 use mote_driver::{Admin, Definition, DriverResult, Param, StatementId, StatementSet, Target};
@@ -44,9 +46,15 @@ pub fn statement_set(rows: usize) -> StatementSet {
 pub fn set_up(target: &Target) -> DriverResult<()> {
     let mut admin = Admin::connect(target)?;
     admin.execute("DROP TABLE IF EXISTS bench_ingest")?;
-    admin.execute(
-        "CREATE TABLE bench_ingest (id bigint PRIMARY KEY, device integer, measured_at timestamp, payload varchar(200))",
-    )
+    admin.execute(CREATE)
+}
+
+const CREATE: &str = "CREATE TABLE bench_ingest (id bigint PRIMARY KEY, device integer, measured_at timestamp, payload varchar(200))";
+
+fn payload(prng: &mut Prng) -> String {
+    let mut payload = Vec::new();
+    put_letters(&mut payload, prng, PAYLOAD_BYTES as i64, PAYLOAD_BYTES as i64);
+    String::from_utf8(payload).expect("letters are ASCII")
 }
 
 /// Whether the table holds as many rows as were acknowledged, at least; rows of the warm-up and of answers that came
@@ -71,14 +79,7 @@ fn step(rows: usize, connection: usize, mut prng: Prng) -> Step {
     // Ids of different connections are interleaved, as those of devices that report at the same time.
     let stride = 1 << 20;
     let mut next: i64 = 0;
-    let mut payload = Vec::new();
-    put_letters(
-        &mut payload,
-        &mut prng,
-        PAYLOAD_BYTES as i64,
-        PAYLOAD_BYTES as i64,
-    );
-    let payload = String::from_utf8(payload).expect("letters are ASCII");
+    let payload = payload(&mut prng);
     Box::new(move |session, wait| {
         let stamp = Stamp::now();
         session.send(INSERT, |mut v| {
@@ -95,6 +96,59 @@ fn step(rows: usize, connection: usize, mut prng: Prng) -> Step {
         session.round_trip(wait)?;
         Ok(())
     })
+}
+
+/// Rows of one transaction of a COPY.
+pub const COPY_ROWS: u64 = 10_000;
+
+/// The same rows by COPY, in units of one transaction each.
+pub struct CopiedRows {
+    pub units: usize,
+    pub seed: u64,
+}
+
+impl Data for CopiedRows {
+    fn workload(&self) -> &'static str {
+        "ingest by copy"
+    }
+
+    fn description(&self) -> String {
+        format!("{} rows, seed {}", self.units as u64 * COPY_ROWS, self.seed)
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &["bench_ingest_copy"]
+    }
+
+    fn create(&self) -> Vec<String> {
+        vec![CREATE.replace("bench_ingest", "bench_ingest_copy")]
+    }
+
+    fn units(&self) -> usize {
+        self.units
+    }
+
+    fn copy_statement(&self, _: usize) -> String {
+        "COPY bench_ingest_copy FROM STDIN".into()
+    }
+
+    fn rows_expected(&self, _: usize) -> u64 {
+        COPY_ROWS
+    }
+
+    fn rows(&self, unit: usize) -> RowSource {
+        let payload = payload(&mut Prng::fork(self.seed, unit as u64));
+        let stamp = Stamp::now();
+        let first = unit as u64 * COPY_ROWS;
+        counted(COPY_ROWS, move |out, number| {
+            let row = writeln!(out, "{}\t{unit}\t{}\t{payload}", first + number, stamp.as_str());
+            row.expect("writing to a Vec cannot fail");
+        })
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        Vec::new()
+    }
 }
 
 pub fn shared_statements(rows: usize) -> Arc<StatementSet> {

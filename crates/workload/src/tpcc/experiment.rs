@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::consistency;
 use super::delivery_results::DeliveryResults;
-use super::input_audit::{InputAudit, Verdict};
+use super::input_audit::{InputAudit, THINK_CLASSES, Verdict};
 use super::ledger::{self, Ledger, LedgerVerdict, LedgerWriter};
 use super::load::{self, LoadPlan, LoadReport, LoadedDatabase};
 use super::mix::{KIND_NAMES, KINDS};
@@ -43,6 +43,8 @@ pub struct Experiment {
     pub load: Option<LoadReport>,
     pub outcome: Option<RunOutcome>,
     pub audit: Vec<Verdict>,
+    /// Of new orders, by fifths of the mean, where terminals think.
+    pub think_times: Option<[u64; THINK_CLASSES]>,
     pub warnings: Vec<String>,
     pub conditions: Vec<consistency::ConditionVerdict>,
     /// The ledger beside the database, where the server was hurt during the run.
@@ -172,6 +174,7 @@ pub fn experiment_over(
         load: None,
         outcome: None,
         audit: Vec::new(),
+        think_times: None,
         warnings: Vec::new(),
         conditions: Vec::new(),
         kept: None,
@@ -446,6 +449,7 @@ fn run_measured(
         audit.merge(&remote::audit(report)?);
     }
     experiment.audit = audit.verdicts(warehouses);
+    experiment.think_times = audit.think_times();
     experiment.audit.extend(run_audit::verdicts(
         &outcome,
         settings.mix,

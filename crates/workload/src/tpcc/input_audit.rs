@@ -27,7 +27,12 @@ pub struct InputAudit {
     /// Lines whose item was read, and those of them that are brands.
     priced_lines: u64,
     brand_lines: u64,
+    /// Think times after new orders, by their length in fifths of the mean; the last class holds all that are longer (clause 5.6.3).
+    think_times: [u64; THINK_CLASSES],
 }
+
+/// Up to four times the mean in twenty classes, and what is beyond.
+pub const THINK_CLASSES: usize = 21;
 
 /// One line of the audit.
 #[derive(Clone, Debug, Serialize)]
@@ -68,6 +73,20 @@ impl InputAudit {
         }
     }
 
+    /// Takes a new order's think time as a multiple of the mean.
+    pub fn note_think(&mut self, of_mean: f64) {
+        let class = (of_mean.max(0.0) * 5.0) as usize;
+        self.think_times[class.min(THINK_CLASSES - 1)] += 1;
+    }
+
+    /// Think times by fifths of the mean; `None` where terminals did not think.
+    pub fn think_times(&self) -> Option<[u64; THINK_CLASSES]> {
+        self.think_times
+            .iter()
+            .any(|count| *count > 0)
+            .then_some(self.think_times)
+    }
+
     fn new_order(&mut self, input: &NewOrderInput, brand_lines: u32) {
         let rolls_back = input.lines().iter().any(|line| line.item == UNUSED_ITEM);
         self.new_orders += 1;
@@ -96,6 +115,9 @@ impl InputAudit {
         self.priced_lines += other.priced_lines;
         self.brand_lines += other.brand_lines;
         for (mine, theirs) in self.orders_by_lines.iter_mut().zip(other.orders_by_lines) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.think_times.iter_mut().zip(other.think_times) {
             *mine += theirs;
         }
     }

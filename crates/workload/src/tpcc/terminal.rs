@@ -251,6 +251,9 @@ impl Terminal {
             self.transaction(kind, due, wait);
             if let Some(pace) = self.runner.shared.pace {
                 let think = think_s(&mut self.source.prng, kind.think_mean_s());
+                if kind == Kind::NewOrder && timeline.is_measured(timeline.now_ns()) {
+                    self.runner.audit.note_think(think / kind.think_mean_s());
+                }
                 self.pause(think * pace, wait);
             }
         }
