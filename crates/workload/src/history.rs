@@ -3,6 +3,9 @@
 //! Blocking sessions on threads: what counts is how transactions interleave, not how fast they are. A client writes down
 //! what it was told and nothing else; an attempt that failed stays in the history, since others must not see it.
 //!
+//! With followers of the server some clients read there, whole transactions long, and everything is one history: what a
+//! follower shows must fit into the order of what its primary has told.
+//!
 //! Invariant: a transaction whose connection was lost before COMMIT was sent is aborted; after that, unknown.
 
 mod exclusion;
@@ -23,6 +26,8 @@ const LIST_MAX: u64 = 40;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 /// Longer silence of one statement is reported as an error of this client.
 const STATEMENT_TIMEOUT_MS: u32 = 20_000;
+/// How long a follower may take until it shows the tables.
+const FOLLOWED: Duration = Duration::from_secs(60);
 
 pub use exclusion::Exclusion;
 
@@ -72,6 +77,8 @@ pub struct Record {
 /// What clients share. The server may move when it is killed and started again.
 pub struct Stage {
     target: Mutex<Target>,
+    /// Followers of it.
+    readers: Vec<Target>,
     next_id: AtomicU64,
     /// By slot: appends so far, which decide the slot's current key.
     appends: Vec<AtomicU64>,
@@ -81,9 +88,10 @@ pub struct Stage {
 
 // The atomics are counters and hints on their own; nothing else is read through them: Relaxed everywhere.
 impl Stage {
-    pub fn new(plan: &Plan, target: Target) -> Stage {
+    pub fn new(plan: &Plan, target: Target, readers: Vec<Target>) -> Stage {
         Stage {
             target: Mutex::new(target),
+            readers,
             next_id: AtomicU64::new(1),
             appends: (0..plan.keys).map(|_| AtomicU64::new(0)).collect(),
             pids: (0..plan.connections).map(|_| AtomicU32::new(0)).collect(),
@@ -94,12 +102,19 @@ impl Stage {
         self.target.lock().expect("no panic while it is held").clone()
     }
 
+    /// The follower that this client reads from, if there are any and it is its turn: each server has the same number.
+    fn reader_of(&self, client: usize) -> Option<&Target> {
+        self.readers
+            .get((client % (self.readers.len() + 1)).checked_sub(1)?)
+    }
+
     pub fn moved(&self, target: Target) {
         *self.target.lock().expect("no panic while it is held") = target;
     }
 }
 
-pub fn set_up(plan: &Plan, target: &Target) -> DriverResult<()> {
+/// Makes the tables, and waits until all of `readers` show them.
+pub fn set_up(plan: &Plan, target: &Target, readers: &[Target]) -> DriverResult<()> {
     let mut admin = Admin::connect(target)?;
     admin.execute("drop table if exists history_lists")?;
     admin.execute("drop table if exists history_registers")?;
@@ -111,7 +126,30 @@ pub fn set_up(plan: &Plan, target: &Target) -> DriverResult<()> {
     for key in 0..plan.keys {
         admin.execute(&format!("insert into history_registers values ({key}, 0, 0)"))?;
     }
-    Ok(())
+    if readers.is_empty() {
+        return Ok(());
+    }
+    admin.execute("drop table if exists history_begun")?;
+    admin.execute("create table history_begun (run text)")?;
+    let run = admin.value("insert into history_begun values (clock_timestamp()::text) returning run")?;
+    readers.iter().try_for_each(|reader| await_run(reader, &run))
+}
+
+fn await_run(reader: &Target, run: &Option<String>) -> DriverResult<()> {
+    let since = Instant::now();
+    loop {
+        let found = Admin::connect(reader).and_then(|mut admin| admin.value("select run from history_begun"));
+        match found {
+            Ok(found) if found == *run => return Ok(()),
+            Err(error) if since.elapsed() >= FOLLOWED => return Err(error),
+            Ok(_) if since.elapsed() >= FOLLOWED => {
+                return Err(DriverError::protocol(format!(
+                    "{reader} does not follow the target"
+                )));
+            }
+            _ => std::thread::sleep(RECONNECT_PAUSE),
+        }
+    }
 }
 
 /// Runs the clients; `meanwhile` runs beside them and may restart the server. Then everything is read once more.
@@ -200,12 +238,17 @@ impl<'a> Client<'a> {
     }
 
     fn connect(&mut self) -> DriverResult<Admin> {
-        let mut admin = Admin::connect(&self.stage.target())?;
+        let reader = self.stage.reader_of(self.number);
+        let mut admin = Admin::connect(&reader.cloned().unwrap_or_else(|| self.stage.target()))?;
         admin.execute(&format!("set statement_timeout = {STATEMENT_TIMEOUT_MS}"))?;
         // Random orders of keys deadlock often, and PostgreSQL waits a second before it looks. Not everybody may set it.
         match admin.execute("set deadlock_timeout = '20ms'") {
             Err(error) if error.is_fatal() => return Err(error),
             _ => {}
+        }
+        if reader.is_some() {
+            // A number of another server, which nobody shall cancel on this one.
+            return Ok(admin);
         }
         let pid = admin.value("select pg_backend_pid()")?.unwrap_or_default();
         self.stage.pids[self.number].store(pid.parse().unwrap_or(0), Ordering::Relaxed);
@@ -260,7 +303,11 @@ impl<'a> Client<'a> {
     }
 
     fn attempt(&mut self, admin: &mut Admin, transaction: &mut Transaction) -> DriverResult<()> {
-        let begin = format!("begin isolation level {}", self.plan.level.sql());
+        let reads_only = match self.stage.reader_of(self.number) {
+            Some(_) => " read only",
+            None => "",
+        };
+        let begin = format!("begin isolation level {}{reads_only}", self.plan.level.sql());
         match self.plan.exclusion {
             None => admin.execute(&begin)?,
             Some(exclusion) => {
@@ -286,7 +333,10 @@ impl<'a> Client<'a> {
     /// A third of the transactions only reads, a third writes what it has read, the rest mixes.
     fn steps(&mut self) -> Vec<Step> {
         let count = self.prng.between(1, self.plan.operations_max);
-        let style = self.prng.between(0, 2);
+        let style = match self.stage.reader_of(self.number) {
+            Some(_) => 0,
+            None => self.prng.between(0, 2),
+        };
         let mut steps = Vec::new();
         for _ in 0..count {
             let slot = self.prng.between(0, self.plan.keys as i64 - 1) as u64;

@@ -60,19 +60,46 @@ impl PostgresServer {
                 "--locale=C.UTF-8",
             ],
         );
+        server.begin(options);
+        server
+    }
+
+    /// A standby of this one, with its own port.
+    pub fn standby(&self) -> PostgresServer {
+        let directory = TemporaryDirectory::new("postgres-standby");
+        let everybody = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
+        let standby = PostgresServer {
+            binaries: binaries(),
+            directory,
+            port: free_port(),
+        };
+        let (data, from) = (
+            standby.data(),
+            format!("host=127.0.0.1 port={} user=postgres", self.port),
+        );
+        standby.run(
+            "pg_basebackup",
+            &["-D", &data, "-d", &from, "-R", "-c", "fast", "-X", "stream"],
+        );
+        standby.begin("");
+        standby
+    }
+
+    fn begin(&self, options: &str) {
+        let (port, data) = (self.port, self.data());
         // Without jit: on a busy machine the compiler takes seconds for a query of milliseconds.
         let settings = format!(
             "-p {port} -k '' -c fsync=off -c listen_addresses=127.0.0.1 -c timezone=UTC -c log_timezone=UTC \
              -c shared_buffers=32MB -c jit=off -c datestyle=ISO,MDY -c max_prepared_transactions=200 {options}"
         );
-        let log = server.directory.path().join("log").display().to_string();
-        server.run(
+        let log = self.directory.path().join("log").display().to_string();
+        self.run(
             "pg_ctl",
             &[
                 "-D", &data, "-l", &log, "-o", &settings, "-w", "-t", "60", "start",
             ],
         );
-        server
     }
 
     pub fn url(&self) -> String {

@@ -26,12 +26,16 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         cancel_every: args.cancel_every.map(|ms| Duration::from_millis(ms.max(1))),
     };
     println!(
-        "history: {:?} at {}{}, {} connections on {} keys, {:.0} s, seed {}",
+        "history: {:?} at {}{}, {} connections{} on {} keys, {:.0} s, seed {}",
         plan.workload,
         plan.level.sql(),
         plan.exclusion
             .map_or(String::new(), |lock| format!(" under {lock:?} locks")),
         plan.connections,
+        match args.reader.len() {
+            0 => String::new(),
+            followers => format!(" to the server and {followers} followers"),
+        },
         plan.keys,
         args.duration,
         plan.seed
@@ -40,8 +44,9 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         Some(seconds) => with_kills(args, &plan, embedded, Duration::from_secs_f64(seconds))?,
         None => {
             let subject = Subject::new(&args.target, embedded)?;
-            let stage = Stage::new(&plan, subject.target.clone());
-            prepare(&plan, &subject.target)?;
+            let readers = readers(args)?;
+            prepare(&plan, &subject.target, &readers)?;
+            let stage = Stage::new(&plan, subject.target.clone(), readers);
             let record = run_workload(&plan, &stage, |_| Ok(()))?;
             let target = subject.target.to_string();
             subject.stop()?;
@@ -82,6 +87,7 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
                 "seed": plan.seed, "cancel_every_ms": args.cancel_every, "kill_every_s": args.kill_every,
                 "expect": args.expect},
             "target": target,
+            "readers": readers(args)?.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "errors": record.errors,
             "connections_lost": record.connections_lost,
             "cancels": record.cancels,
@@ -94,8 +100,15 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
     Ok(pass)
 }
 
-fn prepare(plan: &Plan, target: &Target) -> Result<(), String> {
-    set_up(plan, target).map_err(|error| format!("cannot create the tables: {error}"))
+fn readers(args: &HistoryArgs) -> Result<Vec<Target>, String> {
+    let parsed = args.reader.iter().map(|url| Target::parse(url));
+    parsed
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("--reader: {error}"))
+}
+
+fn prepare(plan: &Plan, target: &Target, readers: &[Target]) -> Result<(), String> {
+    set_up(plan, target, readers).map_err(|error| format!("cannot create the tables: {error}"))
 }
 
 fn expected_anomaly(name: &str) -> Result<Anomaly, String> {
@@ -138,8 +151,8 @@ fn with_kills(
         Target::parse(server.as_ref().expect("there is one between kills").url())
     };
     let target = url(&server)?;
-    prepare(plan, &target)?;
-    let stage = Stage::new(plan, target);
+    prepare(plan, &target, &[])?;
+    let stage = Stage::new(plan, target, Vec::new());
     let mut kills = 0;
     let record = run_workload(plan, &stage, |deadline| {
         while Instant::now() + period < deadline {

@@ -311,12 +311,17 @@ pub struct NeighboursArgs {
 /// With `--lock` each transaction first takes a lock that keeps the others out, and the history must be serializable at any
 /// level: who gets a lock sees what its holders did.
 ///
+/// With `--reader` some clients read on followers of the server, READ ONLY, and all is one history.
+///
 /// On PostgreSQL it is its own control: `--isolation repeatable-read --expect G2-item` and `--workload register
 /// --isolation read-committed --expect lost-update` find what PostgreSQL allows there by design.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
     #[command(flatten)]
     pub target: TargetArgs,
+    /// A follower of --target, where a share of the clients read; may be repeated
+    #[arg(long, value_name = "URL", requires = "target", conflicts_with = "lock")]
+    pub reader: Vec<String>,
     /// Level of every transaction
     #[arg(long, value_enum, default_value_t = Level::Serializable)]
     pub isolation: Level,
