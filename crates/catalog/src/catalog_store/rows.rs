@@ -45,7 +45,7 @@ pub fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> SqlResult<
     let transaction = engine
         .begin_with(BeginOptions::default())
         .map_err(write_error::begin_error)?;
-    transaction.begin_statement(Access::Write);
+    transaction.start_statement(Access::Write);
     for object in objects {
         insert(&transaction, &table, object).map_err(write_error::lock_error)?;
     }

@@ -179,7 +179,7 @@ fn install(known: &Extension, target: Oid, context: &mut StatementContext<'_>) -
     call::changed(Some(SUPERUSER), &settings, context, |context| {
         for parsed in &statements {
             // Each statement sees what those before have made.
-            context.transaction.begin_statement(Access::Write);
+            context.transaction.start_statement(Access::Write);
             let issued = Issued {
                 text: &text,
                 in_block: true,

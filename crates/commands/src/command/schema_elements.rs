@@ -42,7 +42,7 @@ pub(super) fn run(
         let text = context.session.statement_text.clone();
         for element in &ordered {
             // Each element sees what those before it have made.
-            context.transaction.begin_statement(Access::Write);
+            context.transaction.start_statement(Access::Write);
             let issued = Issued {
                 text: &text,
                 in_block: true,

@@ -83,7 +83,7 @@ fn begins_again(
     if !context.transaction.take_later_snapshot(start) {
         return false;
     }
-    context.transaction.begin_statement(Access::Write);
+    context.transaction.start_statement(Access::Write);
     execution.start_again(context);
     true
 }

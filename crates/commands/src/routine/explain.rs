@@ -76,7 +76,7 @@ fn run_measured(
         writes_permanent && context.transaction.is_read_only(),
     )?;
     let access = if query.writes { Access::Write } else { Access::Read };
-    context.transaction.begin_statement(access);
+    context.transaction.start_statement(access);
     let measured = MeasuredPlan::of(plan, options.timing)?;
     let mut execution = Execution::new(measured.program.clone());
     execution.start(&mut parameters, context)?;

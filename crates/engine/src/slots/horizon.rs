@@ -9,10 +9,11 @@
 //!  - everything from `floor` on: the tail before the walk, or the lower bound of a registration under way.
 //!
 //! Why a view may be old. A reader first *announces* a lower bound, then reads the tail (or `acked`, or `stable`), then
-//! settles on it; all SeqCst. A walk reads the tail and the horizons first, then the slots. Either the walk meets the
-//! announcement (and keeps everything from its bound on), or the announcement comes later, and what the reader reads is
-//! then no older than what the walk read: at or above the walk's floor, or a horizon that the walk counted, or a later
-//! one, which is a border it counted. So a view stays true for ever; it only gets too cautious.
+//! settles on it. A walk reads the tail and the horizons first, then the slots. On both sides a SeqCst fence stands between
+//! the two steps, so that one of the two fences is the first: either the walk meets the announcement (and keeps everything
+//! from its bound on), or the announcement comes later, and what the reader reads is then no older than what the walk read:
+//! at or above the walk's floor, or a horizon that the walk counted, or a later one, which is a border it counted. So a
+//! view stays true for ever; it only gets too cautious.
 //!
 //! Leaves out: pruning itself (`table/prune.rs`).
 

@@ -75,13 +75,15 @@ const REVOKED: u64 = 1 << 62;
 const FLAGS: u64 = RANGE | REVOKED;
 
 impl SnapshotEntry {
-    /// The first half of a registration, before the timestamp is known. SeqCst: see `horizon`.
+    /// The first half of a registration, before the timestamp is known; a fence follows (`horizon`). Release, as in `clear`:
+    /// a walk may load this word, or that of `settle`, instead of the zero that stood here in between.
     pub(crate) fn announce(&self, lower_bound: Lsn) {
-        self.word.store((lower_bound.0 + 1) | RANGE, Ordering::SeqCst);
+        self.word.store((lower_bound.0 + 1) | RANGE, Ordering::Release);
     }
 
+    /// Release: see `announce`. A walk that does not see it yet keeps everything from the lower bound on.
     pub(crate) fn settle(&self, ts: Lsn) {
-        self.word.store(ts.0 + 1, Ordering::SeqCst);
+        self.word.store(ts.0 + 1, Ordering::Release);
     }
 
     fn clear(&self) {
@@ -118,7 +120,15 @@ impl SnapshotEntry {
         self.references.load(Ordering::SeqCst) > 1
     }
 
-    /// Another clone, by somebody who holds one, or the first one of an entry that was announced.
+    /// The first clone of an entry that was free and is announced. Only the session's own thread makes it, and of a free
+    /// entry nobody holds a clone: no other thread writes the count meanwhile. Relaxed: the clone is handed on by whatever
+    /// gives it to another thread.
+    pub(crate) fn begin(&self) {
+        debug_assert!(self.is_free());
+        self.references.store(1, Ordering::Relaxed);
+    }
+
+    /// Another clone, by somebody who holds one.
     pub(crate) fn acquire(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
@@ -130,7 +140,7 @@ impl SnapshotEntry {
             match self.references.load(Ordering::SeqCst) {
                 0 => {
                     self.announce(lower_bound);
-                    return self.acquire();
+                    return self.begin();
                 }
                 CLOSING => spin_loop(),
                 others => {
@@ -371,6 +381,12 @@ impl SlotTable {
         slot.snapshots.iter().for_each(SnapshotEntry::widen);
         slot.begin.store(0, Ordering::Relaxed);
         slot.id.store(0, Ordering::Relaxed);
+        if slot.snapshots.iter().all(SnapshotEntry::is_free) {
+            // Only the session's own thread, this one, makes the first clone of a free entry: none is left that could be
+            // released later, so nobody else gives the slot back. Release: the stamps that named it were replaced before.
+            slot.state.store(STATE_FREE, Ordering::Release);
+            return self.put_back(number);
+        }
         slot.state.store(STATE_LEFT, Ordering::SeqCst);
         self.finish(number);
     }
@@ -392,9 +408,13 @@ impl SlotTable {
                 .compare_exchange(STATE_LEFT, STATE_FREE, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
         {
-            // Release through SeqCst: pairs with the CAS in `take`.
-            self.taken[number as usize / 64].fetch_and(!(1 << (number % 64)), Ordering::SeqCst);
+            self.put_back(number);
         }
+    }
+
+    fn put_back(&self, number: u32) {
+        // Release through SeqCst: pairs with the CAS in `take`.
+        self.taken[number as usize / 64].fetch_and(!(1 << (number % 64)), Ordering::SeqCst);
     }
 
     /// Chooses the oldest snapshot of a session below `below` to be given up, and marks it. `None`: there is none, or

@@ -12,6 +12,7 @@ use mote_common::env::Clock;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 
 use super::error::WriteError;
+use super::lent::Lent;
 use super::prepared::PreparedTransactions;
 use super::transaction::Work;
 use crate::lock::manager::LockManager;
@@ -56,7 +57,7 @@ pub struct EngineCore {
     pub(crate) clock: Arc<dyn Clock>,
     /// ABORTs of transactions that had sent fragments and ended when the log had no room.
     pub(crate) late_aborts: Mutex<Vec<Vec<u8>>>,
-    pub(crate) works: Box<[Padded<Mutex<Vec<Work>>>]>,
+    pub(crate) works: Box<[Padded<Mutex<Vec<Lent<Work>>>>]>,
     /// A flusher of its own runs: who finds the log full waits for it.
     pub(crate) threaded: AtomicBool,
     pub(crate) stopped: AtomicBool,
@@ -218,11 +219,12 @@ impl EngineCore {
         }
     }
 
-    pub(crate) fn take_work(&self) -> Work {
-        self.works[stripe::current()].0.lock().pop().unwrap_or_default()
+    pub(crate) fn take_work(&self) -> Lent<Work> {
+        let pooled = self.works[stripe::current()].0.lock().pop();
+        pooled.unwrap_or_else(Lent::new)
     }
 
-    pub(crate) fn give_work(&self, mut work: Work) {
+    pub(crate) fn give_work(&self, mut work: Lent<Work>) {
         work.redo.reset(REDO_KEEP_BYTES);
         work.reset();
         let mut pool = self.works[stripe::current()].0.lock();

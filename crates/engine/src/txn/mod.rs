@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. `engine_core`: what transactions need of the engine; `crate::slots`: where a transaction's state and snapshots stand, and what pruning must keep for them;
 //!  2. `snapshot`: what a statement reads, and the rows it gets; `scan`: all rows of a table;
-//!  3. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
+//!  3. `transaction`: begin, statements, reads (`lent`: how it carries what grows); `known`: what it knows of the commits of others;
 //!  4. `admission`: may this transaction write, or lock, this row now?
 //!  5. `write`: insert, update, delete, and the entries of indexes; `room`: memory and log for them;
 //!     `deferred_keys`: keys that are judged later;
@@ -30,6 +30,7 @@ mod deferred_keys;
 mod error;
 mod known;
 mod later_snapshot;
+mod lent;
 mod lockers;
 mod locking;
 mod prepared;

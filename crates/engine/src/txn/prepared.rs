@@ -26,6 +26,7 @@ mod undecided;
 use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
 use super::engine_core::{EngineCore, NoRoom};
 use super::error::WriteError;
+use super::lent::Lent;
 use super::transaction::{BeginOptions, Isolation, Transaction, Work};
 use crate::epoch;
 use crate::lock::manager::Owner;
@@ -113,7 +114,7 @@ impl<E> MayWait for FinishError<E> {
 /// What is left of a transaction between PREPARE and the decision.
 struct Dormant {
     slot: u32,
-    work: Work,
+    work: Lent<Work>,
     seen: Lsn,
     /// Written again: from where, and where the new PREPARE ends. Until that is stable the old frames count.
     relogged: Option<(Lsn, Lsn)>,

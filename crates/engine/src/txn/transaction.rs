@@ -6,6 +6,7 @@
 use super::engine_core::EngineCore;
 use super::error::{BeginError, WriteError};
 use super::known::Known;
+use super::lent::Lent;
 use super::reads::ReadSet;
 use super::room::MemoryWait;
 use super::savepoint::Savepoint;
@@ -110,8 +111,8 @@ pub(crate) struct Work {
     pub(super) next_savepoint: u32,
     /// Deferrable keys that were taken when this transaction wrote them; see `deferred_keys`.
     pub(super) unchecked_keys: Vec<(IndexId, RowId)>,
-    /// Emptied; only lends its memory to the next transaction that notes its reads.
-    pub(super) reads: ReadSet,
+    /// Emptied; only lends its memory to the next transaction that notes its reads. Not there while that goes on.
+    pub(super) reads: Lent<ReadSet>,
 }
 
 impl Work {
@@ -151,7 +152,7 @@ pub struct Transaction {
     pub(super) current: RefCell<Option<Snapshot>>,
     /// What it has met of the commits of others; at first what its session has.
     pub(super) known: Known,
-    pub(super) work: RefCell<Work>,
+    pub(super) work: RefCell<Lent<Work>>,
     pub(super) wake: RefCell<Arc<dyn Wake>>,
     /// Somebody listens to `wake`.
     can_wait: Cell<bool>,
@@ -162,7 +163,7 @@ pub struct Transaction {
     pub(super) aside: RefCell<Option<SetAside>>,
     /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
     pub(super) tracking: Cell<bool>,
-    pub(super) reads: RefCell<ReadSet>,
+    pub(super) reads: RefCell<Lent<ReadSet>>,
     /// The client was told of more than its snapshot: a commit that wrote nothing must validate, too.
     pub(super) validate_without_writes: Cell<bool>,
     /// A read met a row of which somebody has changed what was read since the snapshot: this transaction cannot commit
@@ -218,12 +219,15 @@ impl Transaction {
         slot: u32,
         id: TransactionId,
         options: BeginOptions,
-        mut work: Work,
+        mut work: Lent<Work>,
     ) -> Transaction {
         mote_common::sync::thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
-        let reads = std::mem::take(&mut work.reads);
+        let mut reads = std::mem::take(&mut work.reads);
+        if !reads.is_there() {
+            reads = Lent::new();
+        }
         Transaction {
             engine: engine.clone(),
             slot,
@@ -315,8 +319,14 @@ impl Transaction {
 
     // Statements
 
-    /// Begins a command and gives it its snapshot: a new one under READ COMMITTED, else the transaction's first.
+    /// The same as [`start_statement`](Self::start_statement), for a caller that reads through the snapshot itself.
     pub fn begin_statement(&self, access: Access) -> Snapshot {
+        self.start_statement(access);
+        self.snapshot()
+    }
+
+    /// Begins a command and gives it its snapshot: a new one under READ COMMITTED, else the transaction's first.
+    pub fn start_statement(&self, access: Access) {
         let command = self.next_command();
         let first = match self.isolation.get() {
             Isolation::ReadCommitted => None,
@@ -338,8 +348,7 @@ impl Transaction {
                 self.register(at_tail, command)
             }
         };
-        *self.current.borrow_mut() = Some(snapshot.clone());
-        snapshot
+        *self.current.borrow_mut() = Some(snapshot);
     }
 
     /// Reads through a snapshot that another transaction has, from the first statement on: of REPEATABLE READ, or of
@@ -396,10 +405,14 @@ impl Transaction {
 
     /// Was the session asked to give a snapshot of this transaction up, or one that it has imported? It stays good until
     /// that is done.
+    #[inline]
     pub fn is_revoked(&self) -> bool {
         let registered = &self.slot().snapshots;
-        registered.iter().any(|entry| entry.is_revoked())
-            || self.current.borrow().as_ref().is_some_and(Snapshot::is_revoked)
+        // Without branches: asked twice a statement, and hardly ever true.
+        let own = registered
+            .iter()
+            .fold(false, |revoked, entry| revoked | entry.is_revoked());
+        own || self.current.borrow().as_ref().is_some_and(Snapshot::is_revoked)
     }
 
     /// The command that is running: what it writes, it does not see.
@@ -428,7 +441,7 @@ impl Transaction {
             entry.join(log.stable());
         } else {
             entry.announce(log.stable());
-            entry.acquire();
+            entry.begin();
         }
         // Pairs with the fence in `ActiveView::collect`: announce, then read.
         fence(Ordering::SeqCst);

@@ -64,7 +64,7 @@ impl Session {
             return Err(read_only_error("ALTER TABLE"));
         }
         let transaction = self.transaction.as_ref().expect("ensured above");
-        transaction.begin_statement(Access::Write);
+        transaction.start_statement(Access::Write);
         self.state.statement_text = text.clone();
         let mut context = self.context(host);
         let result = work(&mut context)?;

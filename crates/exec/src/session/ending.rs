@@ -142,7 +142,7 @@ impl Session {
         }
         let mut context = self.context(host);
         // ON COMMIT DELETE ROWS writes, and wants a statement of its own.
-        context.transaction.begin_statement(Access::Write);
+        context.transaction.start_statement(Access::Write);
         command::temporary::before_commit(&mut context)?;
         context.transaction.end_statement();
         Ok(())

@@ -79,7 +79,7 @@ impl Session {
         self.ensure_transaction()?;
         self.block.started = true;
         let transaction = self.transaction.as_ref().expect("just ensured");
-        transaction.begin_statement(Access::Write);
+        transaction.start_statement(Access::Write);
         self.state.statement_text = text.clone();
         let mut owner = Owner { session: self, host };
         // No statement waits for the body: between its statements nothing is borrowed from the session.

@@ -26,7 +26,7 @@ impl Session {
             self.ensure_transaction()?;
             self.block.started = true;
             let transaction = self.transaction.as_ref().expect("ensured above");
-            transaction.begin_statement(Access::Write);
+            transaction.start_statement(Access::Write);
             self.state.statement_text = text.clone();
             let mut context = self.context(host);
             // A failing step leaves its own transaction to `statement_failed`; those before it are committed.

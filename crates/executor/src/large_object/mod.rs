@@ -40,7 +40,7 @@ pub fn with_latest<T>(
     let transaction = context.transaction;
     // The running statement goes on behind it with the snapshot and command that it had.
     let suspended = transaction.suspend_statement(snapshot);
-    transaction.begin_statement(Access::Write);
+    transaction.start_statement(Access::Write);
     let result = work(context);
     transaction.resume_statement(suspended);
     result

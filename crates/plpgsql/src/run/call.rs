@@ -129,7 +129,7 @@ impl<'c> Frame<'c> {
         let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
         let arguments = body.with(|context| {
             // The arguments are read as by a statement of their own: at READ COMMITTED they see what was committed before.
-            context.transaction.begin_statement(Access::Read);
+            context.transaction.start_statement(Access::Read);
             let snapshot = context.transaction.snapshot();
             let mut arguments = Vec::with_capacity(bound.arguments.len());
             for argument in &bound.arguments {

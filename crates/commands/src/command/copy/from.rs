@@ -73,7 +73,7 @@ pub(super) fn run(
         .transaction
         .check_before_writing()
         .map_err(write_error::refused_early("during write"))?;
-    context.transaction.begin_statement(Access::Write);
+    context.transaction.start_statement(Access::Write);
     let rows = Rows {
         relation,
         targets,

@@ -506,7 +506,8 @@ fn clones_that_go_together_leave_nothing_behind() {
     explore(600, || {
         let entry = Arc::new(SnapshotEntry::default());
         entry.announce(Lsn(5));
-        (0..2).for_each(|_| entry.acquire());
+        entry.begin();
+        entry.acquire();
         let threads = [(); 2].map(|()| {
             let entry = entry.clone();
             spawn(move || entry.release())

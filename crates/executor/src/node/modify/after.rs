@@ -332,7 +332,7 @@ pub fn fire_deferred(at_end: bool, context: &mut StatementContext<'_>) -> SqlRes
                 continue;
             }
             // Each event sees what the ones before it wrote.
-            context.transaction.begin_statement(Access::Write);
+            context.transaction.start_statement(Access::Write);
             let snapshot = context.transaction.snapshot();
             let mut values = Values::default();
             let mut runtime = Runtime::new(context, &snapshot, &mut values);

@@ -47,7 +47,7 @@ pub(super) fn run(
     let context = runtime.context();
     // A snapshot and a command of its own: it sees what the outer statement has written, as ri_triggers.c does for its
     // queries.
-    context.transaction.begin_statement(Access::Write);
+    context.transaction.start_statement(Access::Write);
     let snapshot = context.transaction.snapshot();
     let result = run_to_end(&program, &mut Runtime::new(context, &snapshot, &mut values));
     runtime.values.after_events = values.after_events;
