@@ -8,7 +8,9 @@ use mote_types::encoding::Encoding;
 use mote_types::time_zone::TimeZone;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
-use super::{Severity, StatementSettings, date_style, isolation_named, lookup, parse_name_list, value};
+use super::{
+    PlanKey, Severity, StatementSettings, date_style, isolation_named, lookup, parse_name_list, value,
+};
 
 /// Settings for operations that do not depend on any.
 pub static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
@@ -26,7 +28,7 @@ pub struct Effective {
     /// Views of users may not be read.
     pub restricts_views: bool,
     /// What of all these shapes a plan: part of the key of cached plans.
-    pub(super) plan_key: String,
+    pub(super) plan_key: PlanKey,
     pub default_isolation: IsolationLevel,
     pub default_read_only: bool,
     pub default_deferrable: bool,
@@ -69,9 +71,9 @@ impl Effective {
         Ok(Effective {
             restricts_views,
             plan_key: match restricts_views {
-                false => get("search_path").to_string(),
+                false => PlanKey::of(get("search_path")),
                 // No name holds a zero byte.
-                true => format!("{}\0", get("search_path")),
+                true => PlanKey::of(&format!("{}\0", get("search_path"))),
             },
             statement_timeout_ms: milliseconds("statement_timeout"),
             lock_timeout_ms: milliseconds("lock_timeout"),

@@ -15,6 +15,7 @@ mod effective;
 mod file;
 mod foreign;
 mod names;
+mod plan_key;
 mod seeded_random;
 mod source;
 mod statements;
@@ -32,6 +33,7 @@ use names::{
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
 pub use effective::{Effective, PLAIN_SETTINGS};
 pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
+pub use plan_key::PlanKey;
 pub use seeded_random::SeededRandom;
 pub use source::Source;
 pub use statements::{QueryIds, StatementSettings, Track};
@@ -532,8 +534,8 @@ impl Settings {
 
     /// Settings that change how a statement is planned: part of the key of cached plans.
     #[inline]
-    pub fn plan_key(&self) -> &str {
-        &self.effective.plan_key
+    pub fn plan_key(&self) -> PlanKey {
+        self.effective.plan_key
     }
 }
 

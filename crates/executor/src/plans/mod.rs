@@ -19,6 +19,7 @@ pub mod planning;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use mote_catalog::settings::PlanKey;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::ParsedStatement;
@@ -56,6 +57,8 @@ pub struct CachedPlan {
 
 /// Of a plan whose tables have grown or shrunk so far since that another may be better: no catalog has it.
 const OUTGROWN: u64 = u64::MAX;
+/// Of a plan that was made from changes of its own transaction: they may be taken back while the catalog stays as it is.
+const OF_OWN_CHANGES: u64 = u64::MAX - 1;
 /// A table's rows may become so many times more, or fewer, before its plans are made anew.
 const BAND_FACTOR: f64 = 10.0;
 /// Below this all tables are small.
@@ -121,7 +124,7 @@ pub struct Prepared {
     pub names: Option<Arc<dyn ParameterNames>>,
     pub plan: parking_lot::Mutex<Arc<CachedPlan>>,
     /// search_path and other settings it was planned under.
-    pub plan_key: String,
+    pub plan_key: PlanKey,
     /// In whose name it was planned.
     pub user: Oid,
     /// `SessionCatalog::temporary_stamp` when it was planned.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mote_catalog::settings::PlanKey;
 use mote_common::Oid;
 use mote_engine::{MemoryCharge, SessionMemory};
 
@@ -31,7 +32,7 @@ pub(super) struct Key {
     pub instance: u64,
     pub database: Oid,
     pub user: Oid,
-    pub plan_key: String,
+    pub plan_key: PlanKey,
     /// Of a session with temporary objects: nobody else can use its plans, nor it theirs.
     pub temporary: u64,
 }
@@ -82,7 +83,7 @@ impl PlanCache {
     /// caller has its plan either way.
     pub fn insert(&mut self, key: Key, found: Found) {
         let statement_bytes = found.as_ref().map_or(0, |prepared| prepared.bytes);
-        let bytes = ENTRY_BYTES + key.text.len() + key.plan_key.len() + statement_bytes;
+        let bytes = ENTRY_BYTES + key.text.len() + statement_bytes;
         // One large statement must not push out all others.
         if bytes > self.bytes_max / EVICTED_DIVISOR {
             return;
@@ -147,7 +148,7 @@ mod tests {
             instance: 0,
             database: Oid(1),
             user: Oid(1),
-            plan_key: String::new(),
+            plan_key: PlanKey::default(),
             temporary: 0,
         }
     }

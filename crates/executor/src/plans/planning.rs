@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 
 use super::partition_locks::PartitionLocks;
 use super::plan_cache::{Key, PlanCache};
-use super::{CachedPlan, Prepared};
+use super::{CachedPlan, OF_OWN_CHANGES, Prepared};
 use crate::context::SessionState;
 use crate::node::Program;
 use mote_catalog::host::Host;
@@ -127,7 +127,7 @@ impl SessionState {
             instance: self.instance,
             database: self.catalog.database,
             user: self.identity().user_oid,
-            plan_key: self.settings.plan_key().to_string(),
+            plan_key: self.settings.plan_key(),
             temporary: self.catalog.temporary_stamp(),
         })
     }
@@ -151,7 +151,7 @@ impl SessionState {
             declared_types: types.to_vec(),
             names: None,
             plan: Mutex::new(plan),
-            plan_key: self.settings.plan_key().to_string(),
+            plan_key: self.settings.plan_key(),
             user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
             identity: OnceLock::new(),
@@ -174,7 +174,7 @@ impl SessionState {
             declared_types: Vec::new(),
             names: Some(names),
             plan: Mutex::new(plan),
-            plan_key: self.settings.plan_key().to_string(),
+            plan_key: self.settings.plan_key(),
             user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
             identity: OnceLock::new(),
@@ -192,7 +192,10 @@ impl SessionState {
         host: &mut dyn Host,
     ) -> SqlResult<Arc<CachedPlan>> {
         // Read before the catalog is: a change in between makes the plan look old, never current.
-        let generation = self.catalog.generation();
+        let generation = match self.catalog.has_changes() {
+            true => OF_OWN_CHANGES,
+            false => self.catalog.generation(),
+        };
         let begun_ns = self.times_planning().then(|| self.clock.monotonic_ns());
         let plan = match statement {
             None => Plan::empty(),
@@ -316,7 +319,7 @@ impl SessionState {
     /// Counts the rows of a plan's tables, now and then: a plan that is used for long is made anew when they have left the
     /// band that it was made for.
     #[inline]
-    fn count_rows(&self, plan: &CachedPlan) {
+    pub fn count_rows(&self, plan: &CachedPlan) {
         // Relaxed: two sessions may count at once.
         let counted_us = plan.counted_us.load(Ordering::Relaxed);
         if self.statement_start_us - counted_us > ROWS_COUNTED_EVERY_US {
@@ -337,7 +340,7 @@ impl SessionState {
             declared_types: prepared.declared_types.clone(),
             names: prepared.names.clone(),
             plan: Mutex::new(plan),
-            plan_key: prepared.plan_key.clone(),
+            plan_key: prepared.plan_key,
             user: prepared.user,
             temporary: self.catalog.temporary_stamp(),
             identity: prepared.identity.clone(),
