@@ -6,5 +6,6 @@ mod copy;
 mod expr;
 pub(crate) mod query;
 mod routines;
+mod running_routines;
 pub(crate) mod support;
 mod views;

@@ -77,15 +77,37 @@ impl Execution {
 
     /// Begins a run at the transaction's current statement snapshot. Takes the values out of `parameters`.
     pub fn start(&mut self, parameters: &mut Vec<Datum>, context: &StatementContext<'_>) -> SqlResult<()> {
+        self.begin(parameters.len(), context)?;
+        self.values.parameters.append(parameters);
+        Ok(())
+    }
+
+    /// The same with values that are only lent: the list itself changes its place, until `give_back`. The borrower asks
+    /// for them whatever becomes of the run.
+    pub fn start_lent(
+        &mut self,
+        parameters: &mut Vec<Datum>,
+        context: &StatementContext<'_>,
+    ) -> SqlResult<()> {
+        self.begin(parameters.len(), context)?;
+        std::mem::swap(&mut self.values.parameters, parameters);
+        Ok(())
+    }
+
+    /// Values that were lent go back to where they came from. The run is over.
+    pub fn give_back(&mut self, parameters: &mut Vec<Datum>) {
+        std::mem::swap(&mut self.values.parameters, parameters);
+    }
+
+    fn begin(&mut self, parameters: usize, context: &StatementContext<'_>) -> SqlResult<()> {
         // One that was kept was reset then, so that it holds no rows while it waits.
         if !self.is_reset {
             self.reset();
         }
         self.is_reset = false;
-        if parameters.len() < self.program.parameters {
+        if parameters < self.program.parameters {
             return Err(SqlError::internal("too few parameters for the program"));
         }
-        self.values.parameters.append(parameters);
         self.snapshot = Some(context.transaction.snapshot());
         self.left_bytes = 0;
         Ok(())

@@ -167,13 +167,54 @@ impl Statement {
 /// else may neither write nor see more than its caller.
 pub fn run(
     statement: &Statement,
-    parameters: Vec<Datum>,
+    mut parameters: Vec<Datum>,
     volatile: bool,
     max_rows: u64,
     context: &mut StatementContext<'_>,
     emit: &mut Emit<'_>,
 ) -> SqlResult<Done> {
     let plan = statement.locked(context)?;
+    run_locked(
+        plan,
+        statement,
+        &mut parameters,
+        volatile,
+        max_rows,
+        context,
+        emit,
+    )
+}
+
+/// The same for a caller that keeps the statement's plan by himself and has seen that it still holds
+/// (`SessionState::is_up_to_date`). `parameters` are lent: they are as they were when this returns.
+pub fn run_kept(
+    statement: &Statement,
+    kept: (&Arc<Prepared>, &Arc<CachedPlan>),
+    parameters: &mut Vec<Datum>,
+    volatile: bool,
+    max_rows: u64,
+    context: &mut StatementContext<'_>,
+    emit: &mut Emit<'_>,
+) -> SqlResult<Done> {
+    let (prepared, known) = kept;
+    let mut plan = known.clone();
+    lock_relations(prepared, &mut plan, None, context)?;
+    // Made anew under the locks: for the next run, too.
+    if !Arc::ptr_eq(&plan, known) {
+        *statement.prepared.lock() = Some(context.session.with_plan(prepared, plan.clone()));
+    }
+    run_locked(plan, statement, parameters, volatile, max_rows, context, emit)
+}
+
+fn run_locked(
+    plan: Arc<CachedPlan>,
+    statement: &Statement,
+    parameters: &mut Vec<Datum>,
+    volatile: bool,
+    max_rows: u64,
+    context: &mut StatementContext<'_>,
+    emit: &mut Emit<'_>,
+) -> SqlResult<Done> {
     if let PlanBody::Utility(utility) = &plan.plan.body
         && !plan.plan.returns_rows
     {
@@ -191,10 +232,22 @@ pub fn run(
             finished: true,
         });
     }
-    let mut running = start(plan, statement, parameters, volatile, context)?;
-    let done = running.fetch(max_rows, context, emit)?;
+    let mut running = start(plan, statement, Parameters::Lent(parameters), volatile, context)?;
+    let done = running.fetch(max_rows, context, emit);
+    if let Some(execution) = &mut running.execution {
+        execution.give_back(parameters);
+    }
+    let done = done?;
     running.close(context);
     Ok(done)
+}
+
+/// Values for the parameters of a statement.
+enum Parameters<'p> {
+    /// The run keeps them.
+    Given(Vec<Datum>),
+    /// It gives them back.
+    Lent(&'p mut Vec<Datum>),
 }
 
 /// Starts a query whose rows are pulled piecemeal. It keeps the snapshot it began with.
@@ -205,7 +258,7 @@ pub fn open(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
     let plan = statement.locked(context)?;
-    start(plan, statement, parameters, volatile, context)
+    start(plan, statement, Parameters::Given(parameters), volatile, context)
 }
 
 /// Starts a query as a cursor of the session: what OPEN of a language makes.
@@ -223,7 +276,7 @@ pub fn open_portal(
         return Err(SqlError::unsupported("a cursor over this statement"));
     };
     let cursor = Cursor::new(scroll, false, false, query);
-    let running = start(plan, statement, parameters, volatile, context)?;
+    let running = start(plan, statement, Parameters::Given(parameters), volatile, context)?;
     let mut portal = Portal::new(
         prepared,
         running.plan,
@@ -241,12 +294,16 @@ pub fn open_portal(
 fn start(
     plan: Arc<CachedPlan>,
     statement: &Statement,
-    mut parameters: Vec<Datum>,
+    mut parameters: Parameters<'_>,
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
     // Its rows are computed at once, and handed out as rows that are held.
     if let PlanBody::Utility(utility) = &plan.plan.body {
+        let parameters = match parameters {
+            Parameters::Given(values) => values,
+            Parameters::Lent(values) => values.clone(),
+        };
         let rows = utility_rows(utility, statement, parameters, volatile, context)?;
         return Ok(Running {
             plan,
@@ -264,16 +321,23 @@ fn start(
         writes_permanent && context.transaction.is_read_only(),
     )?;
     // Names that the statement does not use leave gaps behind the last one that it does.
-    if parameters.len() < plan.plan.parameters.len() {
-        parameters.resize(plan.plan.parameters.len(), Datum::Null);
+    let values = match &mut parameters {
+        Parameters::Given(values) => values,
+        Parameters::Lent(values) => &mut **values,
+    };
+    if values.len() < plan.plan.parameters.len() {
+        values.resize(plan.plan.parameters.len(), Datum::Null);
     }
     // A stable or immutable routine's statements see what the caller's statement sees: no new command begins.
     if volatile {
         let access = if query.writes { Access::Write } else { Access::Read };
-        context.transaction.begin_statement(access);
+        context.transaction.start_statement(access);
     }
     let mut execution = Holdings::of(context.calls).execution_for(&plan)?;
-    execution.start(&mut parameters, context)?;
+    match parameters {
+        Parameters::Given(mut values) => execution.start(&mut values, context)?,
+        Parameters::Lent(values) => execution.start_lent(values, context)?,
+    }
     Ok(Running {
         plan,
         execution: Some(execution),
@@ -450,7 +514,7 @@ fn run_utility(
     }
     if command.takes_snapshot() {
         // Definitions read the newest catalog and rows, whatever the body has read before.
-        context.transaction.begin_statement(Access::Write);
+        context.transaction.start_statement(Access::Write);
     }
     // In a function no command can be the only one of its transaction.
     let issued = Issued { text, in_block: true };

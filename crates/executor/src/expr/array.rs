@@ -65,6 +65,9 @@ pub enum SubscriptTerm {
 
 impl Subscripting {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        if let Some(element) = self.borrowed_element(row, runtime)? {
+            return Ok(element);
+        }
         let value = self.array.evaluate(row, runtime)?;
         // By the value at hand rather than the type: a name and an array have each their own datum.
         if let Datum::Text(name) = &value {
@@ -92,6 +95,26 @@ impl Subscripting {
             positions.push(subscript as i32);
         }
         Ok(array.get(&positions))
+    }
+
+    /// `a[i]` of an array that stands somewhere already: without a copy of the array. None: it is anything else.
+    fn borrowed_element(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Datum>> {
+        let [SubscriptTerm::Element(subscript)] = &*self.subscripts else {
+            return Ok(None);
+        };
+        match self.array.borrow(row, runtime) {
+            Some(Datum::Array(_)) => {}
+            Some(Datum::Null) => return Ok(Some(Datum::Null)),
+            _ => return Ok(None),
+        }
+        let Some(subscript) = subscript.evaluate(row, runtime)?.as_i64() else {
+            return Ok(Some(Datum::Null));
+        };
+        // Borrowed anew: nothing that an expression evaluates changes a row or a parameter.
+        match self.array.borrow(row, runtime) {
+            Some(Datum::Array(array)) => Ok(Some(array.get(&[subscript as i32]))),
+            _ => Ok(None),
+        }
     }
 
     /// `name[0]`: a name is an array of 64 characters that counts from 0; behind its end it is filled with zeros.

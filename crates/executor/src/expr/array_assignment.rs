@@ -62,6 +62,26 @@ pub fn assign_places(array: Array, places: &[Place], value: Datum) -> SqlResult<
     }
 }
 
+/// The same for one element, in place: on an error the array is as it was.
+pub fn assign_element_in(array: &mut Array, place: i32, value: Datum) -> SqlResult<()> {
+    if array.dims.len() != 1 {
+        let taken = Array {
+            element: array.element,
+            dims: array.dims.clone(),
+            elements: array.elements.clone(),
+        };
+        *array = assign_element(taken, &[Place::Element(place)], value)?;
+        return Ok(());
+    }
+    // Refuses before it changes anything, and then there is a place.
+    grow(array, place, place)?;
+    let position = array
+        .position(&[place])
+        .ok_or_else(|| subscript_error("array subscript out of range"))?;
+    array.elements[position] = value;
+    Ok(())
+}
+
 fn assign_element(mut array: Array, places: &[Place], value: Datum) -> SqlResult<Array> {
     let elements = places.iter().filter_map(|place| match place {
         Place::Element(place) => Some(*place),
@@ -166,6 +186,9 @@ fn grow(array: &mut Array, from: i32, to: i32) -> SqlResult<()> {
     let lower = i64::from(from.min(dim.lower_bound));
     let upper = i64::from(to).max(last);
     check_length(upper - lower + 1)?;
+    if upper - lower + 1 == i64::from(dim.length) {
+        return Ok(());
+    }
     let before = (i64::from(dim.lower_bound) - lower) as usize;
     array
         .elements

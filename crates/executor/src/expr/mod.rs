@@ -27,7 +27,7 @@ mod routine;
 mod session_value;
 pub mod subplan;
 
-pub use array_assignment::{Place, assign_places};
+pub use array_assignment::{Place, assign_element_in, assign_places};
 pub use compile::{compile, compile_all, compile_list, compile_option};
 pub use fold::FOLDER;
 pub use jsonb_subscript::assign_to_jsonb;

@@ -8,6 +8,7 @@
 
 pub mod expression;
 pub mod names;
+pub mod spare;
 
 use std::sync::Arc;
 
@@ -16,8 +17,11 @@ use mote_grammar::plpgsql::tree::NameConflict;
 use mote_grammar::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
 use mote_types::{ColumnType, RowType};
 
+use parking_lot::Mutex;
+
 use expression::Expression;
 use names::Arena;
+use spare::Lists;
 
 /// Number of a variable within its body.
 pub type VariableId = u16;
@@ -49,6 +53,8 @@ pub struct Code {
     pub relations: Vec<(Oid, u64)>,
     /// How many expressions there are; they are numbered from 0.
     pub expressions: usize,
+    /// The lists of a run that is over, for the next one: its variables, and the plans that it has used.
+    pub spare: Mutex<Option<Lists>>,
 }
 
 /// Variables that a trigger function has besides its own.

@@ -144,6 +144,7 @@ impl Compiler<'_> {
             trigger,
             relations: self.relations.take(),
             expressions: self.expressions,
+            spare: Default::default(),
         })
     }
 

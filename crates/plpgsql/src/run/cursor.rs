@@ -74,25 +74,19 @@ impl<'c> Frame<'c> {
         arguments: &'c Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
-        let planned = self.planned(arguments, context)?;
+        let kept = self.take_kept(arguments, context)?;
         let mut values = Vec::new();
         // One query of all arguments: they are computed before the first one is assigned.
-        nested::run(
-            &planned.statement,
-            self.parameters(&planned),
-            self.volatile,
-            1,
-            context,
-            &mut |_, row| {
-                values = row.to_vec();
-                Ok(())
-            },
-        )
+        self.run_kept(&kept, 1, context, &mut |_, row| {
+            values = row.to_vec();
+            Ok(())
+        })
         .map_err(|error| arguments.failed(error))?;
-        let types = planned.plan.plan.output.iter().map(|column| column.ty);
+        let types = kept.planned.plan.plan.output.iter().map(|column| column.ty);
         for ((&id, value), ty) in definition.parameters.iter().zip(values).zip(types) {
             self.assign_variable(id, value, ty, context)?;
         }
+        self.keep(arguments, kept);
         Ok(())
     }
 

@@ -13,21 +13,14 @@ use parking_lot::Mutex;
 use super::loops;
 use crate::code::expression::{Expression, Form, Planned};
 use crate::code::names::{Names, field_of, no_field};
+use crate::code::spare::{KeptPlan, Lists};
 use crate::code::*;
 use mote_commands::routine::nested;
 use mote_executor::context::StatementContext;
-use mote_executor::plans::Prepared;
-use mote_executor::runtime::{Runtime, Values};
+use mote_executor::runtime::{Emit, Runtime, Values};
 use mote_executor::{expr, value};
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
-
-/// The plan of a simple expression that this run evaluated last. Whether it still holds is seen without a lock or a shared
-/// counter: a loop evaluates the same few expressions millions of times.
-struct KeptPlan {
-    planned: Arc<Planned>,
-    prepared: Arc<Prepared>,
-}
 
 /// The state of a run.
 pub struct Frame<'c> {
@@ -58,20 +51,44 @@ pub struct Frame<'c> {
     pub columns: Option<Arc<RowType>>,
     /// By the numbers of the expressions; empty until the first one is evaluated.
     kept: Vec<Option<KeptPlan>>,
+    /// Room for a row on its way into variables.
+    row: Vec<Datum>,
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        let lists = Lists {
+            values: std::mem::take(&mut self.values.parameters),
+            types: std::mem::take(&mut self.types),
+            kept: std::mem::take(&mut self.kept),
+            row: std::mem::take(&mut self.row),
+        };
+        // Of nested runs of one body the outermost ends last.
+        *self.code.spare.lock() = Some(lists.emptied());
+    }
 }
 
 impl<'c> Frame<'c> {
     /// A run before its first statement: all variables are NULL. The caller fills arguments and the special
     /// variables.
     pub fn new(code: &'c Code, volatile: bool) -> Frame<'c> {
+        let Lists {
+            values: mut parameters,
+            mut types,
+            kept,
+            row,
+        } = code.spare.lock().take().unwrap_or_default();
+        parameters.resize(code.variables.len(), Datum::Null);
+        types.clear();
+        types.extend(code.variables.iter().map(initial_type));
         let values = Values {
-            parameters: vec![Datum::Null; code.variables.len()],
+            parameters,
             ..Values::default()
         };
         Frame {
             code,
             values,
-            types: code.variables.iter().map(initial_type).collect(),
+            types,
             snapshot: None,
             volatile,
             row_count: 0,
@@ -83,7 +100,8 @@ impl<'c> Frame<'c> {
             raised_again: false,
             result: Default::default(),
             columns: None,
-            kept: Vec::new(),
+            kept,
+            row,
         }
     }
 
@@ -206,11 +224,11 @@ impl<'c> Frame<'c> {
         expression: &Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<(Datum, ColumnType)> {
-        // The short way for loops. The conditions are those of `planned`, without its lock and its reference counts.
+        // The short way. The conditions are those of `planned`, without its lock and its reference counts.
         if let Some(Some(kept)) = self.kept.get(expression.number)
+            && let Form::Simple(compiled, ty) = &kept.planned.form
             && context.session.is_up_to_date(&kept.prepared, &kept.planned.plan)
             && self.holds(&kept.planned)
-            && let Form::Simple(compiled, ty) = &kept.planned.form
         {
             // Missing in a block of DO, and behind COMMIT, ROLLBACK and CALL. The program wants one, although it
             // reads no rows.
@@ -223,16 +241,17 @@ impl<'c> Frame<'c> {
                 Err(error) => Err(simple_failed(expression, &kept.planned, error)),
             };
         }
-        let planned = self.planned(expression, context)?;
+        let kept = self.take_kept(expression, context)?;
+        let planned = &kept.planned;
         if let Form::Simple(compiled, ty) = &planned.form {
             let snapshot = self
                 .snapshot
                 .get_or_insert_with(|| context.transaction.snapshot());
             let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             let result = compiled.evaluate(&[], &mut runtime);
-            let value = result.map_err(|error| simple_failed(expression, &planned, error))?;
+            let value = result.map_err(|error| simple_failed(expression, planned, error))?;
             let ty = *ty;
-            self.keep_plan(expression, planned);
+            self.keep(expression, kept);
             return Ok((value, ty));
         }
         // The text of an expression may hold several, `1, 2`: it is whatever may stand behind SELECT.
@@ -244,22 +263,16 @@ impl<'c> Frame<'c> {
         // Two rows at most: the second one is the proof that there are too many.
         let mut found: Option<Datum> = None;
         let mut count = 0;
-        nested::run(
-            &planned.statement,
-            self.parameters(&planned),
-            self.volatile,
-            2,
-            context,
-            &mut |_, row| {
-                count += 1;
-                found.get_or_insert_with(|| row[0].clone());
-                Ok(())
-            },
-        )
+        self.run_kept(&kept, 2, context, &mut |_, row| {
+            count += 1;
+            found.get_or_insert_with(|| row[0].clone());
+            Ok(())
+        })
         .map_err(|error| match planned.form {
             Form::Calls => error,
             _ => expression.failed(error),
         })?;
+        self.keep(expression, kept);
         if count > 1 {
             let error = SqlError::new(state::CARDINALITY_VIOLATION, "query returned more than one row");
             return Err(error.context(format!("query: {}", expression.text())));
@@ -268,12 +281,56 @@ impl<'c> Frame<'c> {
         Ok((found.unwrap_or_default(), ty))
     }
 
-    /// Keeps the plan of a simple expression for its next evaluation.
-    fn keep_plan(&mut self, expression: &Expression, planned: Arc<Planned>) {
-        if let Some(prepared) = planned.statement.known() {
-            self.kept.resize_with(self.code.expressions, || None);
-            self.kept[expression.number] = Some(KeptPlan { planned, prepared });
+    /// The plan that was used last, if it holds: taken out, so that it is used without a shared counter, and to be put back
+    /// ([`keep`](Self::keep)). Else one for the variables as they are.
+    pub fn take_kept(
+        &mut self,
+        expression: &Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<KeptPlan> {
+        let known = self.kept.get_mut(expression.number).and_then(Option::take);
+        if let Some(kept) = known {
+            context.session.count_rows(&kept.planned.plan);
+            if context.session.is_up_to_date(&kept.prepared, &kept.planned.plan) && self.holds(&kept.planned)
+            {
+                return Ok(kept);
+            }
         }
+        let planned = self.planned(expression, context)?;
+        // A statement has it since it was first planned.
+        let prepared = planned.statement.known();
+        let prepared = prepared.ok_or_else(|| SqlError::internal("a planned statement without a plan"))?;
+        Ok(KeptPlan { planned, prepared })
+    }
+
+    /// Keeps a plan for the next evaluation.
+    pub fn keep(&mut self, expression: &Expression, kept: KeptPlan) {
+        if self.kept.len() < self.code.expressions {
+            self.kept.resize_with(self.code.expressions, || None);
+        }
+        self.kept[expression.number] = Some(kept);
+    }
+
+    /// Runs a statement over the variables themselves, which are as they were when it has ended.
+    pub fn run_kept(
+        &mut self,
+        kept: &KeptPlan,
+        max_rows: u64,
+        context: &mut StatementContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<nested::Done> {
+        let KeptPlan { planned, prepared } = kept;
+        let plan = (prepared, &planned.plan);
+        let variables = &mut self.values.parameters;
+        nested::run_kept(
+            &planned.statement,
+            plan,
+            variables,
+            self.volatile,
+            max_rows,
+            context,
+            emit,
+        )
     }
 
     /// The value of an expression as one of this type, as an assignment to a variable of the type would convert it.
@@ -437,6 +494,10 @@ impl<'c> Frame<'c> {
         if target.steps.is_empty() {
             return self.assign_variable(id, value, ty, context);
         }
+        let (value, ty) = match self.assign_in_place(target, value, ty, context)? {
+            None => return Ok(()),
+            Some(value) => (value, ty),
+        };
         // Taken out to be changed; a clone takes its place. On an error the clone, which is the old value, stays.
         let container = std::mem::take(&mut self.values.parameters[id as usize]);
         // What the subscripts read is still there.
@@ -456,6 +517,42 @@ impl<'c> Frame<'c> {
         };
         self.set(id, changed?);
         Ok(())
+    }
+
+    /// The two frequent ways into a variable, `a[i]` and `r.f`, without a copy of the rest: whatever can fail comes before
+    /// the change. Hands the value back where it is another way.
+    fn assign_in_place(
+        &mut self,
+        target: &Target,
+        value: Datum,
+        ty: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Option<Datum>> {
+        let id = target.variable;
+        match (&self.variable(id).kind, &target.steps[..], self.value(id)) {
+            (VariableKind::Scalar(to), [Step::Subscripts(subscripts)], Datum::Array(_)) => {
+                let ([Subscript::Element(place)], Some(element)) = (&subscripts[..], to.element()) else {
+                    return Ok(Some(value));
+                };
+                let place = self.subscript(place, context)?;
+                let value = self.coerce(value, ty, element, context)?;
+                if let Datum::Array(array) = &mut self.values.parameters[id as usize] {
+                    expr::assign_element_in(array, place, value)?;
+                }
+                Ok(None)
+            }
+            (VariableKind::Record(_), [Step::Field(field)], Datum::Record(record)) => {
+                let row = record.ty.clone();
+                let position =
+                    field_of(&row, field).ok_or_else(|| no_field(&self.variable(id).name, field))?;
+                let value = self.coerce(value, ty, row.types[position], context)?;
+                if let Datum::Record(record) = &mut self.values.parameters[id as usize] {
+                    record.fields[position] = value;
+                }
+                Ok(None)
+            }
+            _ => Ok(Some(value)),
+        }
     }
 
     /// The type of the part of a variable that a target with steps names, where the steps lead to one.
@@ -611,7 +708,29 @@ impl<'c> Frame<'c> {
     pub fn assign_row(
         &mut self,
         targets: &[Target],
-        row: Option<Vec<Datum>>,
+        mut row: Option<Vec<Datum>>,
+        ty: &Arc<RowType>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        self.move_row(targets, row.as_mut(), ty, context)
+    }
+
+    /// Takes the list of a row out; it is empty.
+    pub fn take_row(&mut self) -> Vec<Datum> {
+        std::mem::take(&mut self.row)
+    }
+
+    /// Puts it back.
+    pub fn put_row(&mut self, mut row: Vec<Datum>) {
+        row.clear();
+        self.row = row;
+    }
+
+    /// The values of a row into variables: None is a row of nulls.
+    pub fn move_row(
+        &mut self,
+        targets: &[Target],
+        row: Option<&mut Vec<Datum>>,
         ty: &Arc<RowType>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
@@ -622,7 +741,10 @@ impl<'c> Frame<'c> {
         {
             // PostgreSQL's exec_move_row: no row sets all fields to NULL and keeps the structure, for `r.x IS NULL`
             // behind a query without rows.
-            let fields = row.unwrap_or_else(|| vec![Datum::Null; ty.types.len()]);
+            let fields = match row {
+                Some(row) => std::mem::take(row),
+                None => vec![Datum::Null; ty.types.len()],
+            };
             let value = match fixed {
                 Some(fixed) => self.row_as(fields, ty, fixed, context)?,
                 None => record(fields, ty),
@@ -632,7 +754,7 @@ impl<'c> Frame<'c> {
         }
         // Too few columns leave NULL in the rest, too many are dropped: PostgreSQL checks that only on demand
         // (plpgsql.extra_errors).
-        let mut values = row.unwrap_or_default().into_iter().zip(&ty.types);
+        let mut values = row.into_iter().flat_map(|row| row.drain(..)).zip(&ty.types);
         for target in targets {
             let (value, ty) = values
                 .next()

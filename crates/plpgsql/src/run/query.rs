@@ -96,6 +96,28 @@ impl LoopRows {
     }
 }
 
+/// What INTO keeps of a statement's rows.
+struct First {
+    /// The values of the first row.
+    row: Vec<Datum>,
+    /// How many there were.
+    rows: u64,
+}
+
+impl First {
+    fn new(room: Vec<Datum>) -> First {
+        First { row: room, rows: 0 }
+    }
+
+    #[inline]
+    fn note(&mut self, row: &[Datum]) {
+        if self.rows == 0 {
+            self.row.extend_from_slice(row);
+        }
+        self.rows += 1;
+    }
+}
+
 fn too_many_rows() -> SqlError {
     SqlError::new(TOO_MANY_ROWS, "query returned more than one row")
 }
@@ -121,8 +143,8 @@ impl<'c> Frame<'c> {
                 .map_err(|error| query.failed(error))?
                 .statement,
         )?;
-        let planned = self.planned(query, context)?;
-        let parameters = self.parameters(&planned);
+        let kept = self.take_kept(query, context)?;
+        let planned = &kept.planned;
         let returns_rows = planned.plan.plan.returns_rows;
         let modifies = !matches!(query.parsed(context)?.statement, ast::Statement::Query(_));
         // How many rows are fetched decides what the statement does: SELECT INTO stops at the first; a second row is
@@ -146,36 +168,34 @@ impl<'c> Frame<'c> {
                 "INTO used with a command that cannot return data",
             ));
         }
-        let mut rows: Vec<Vec<Datum>> = Vec::new();
-        let done = nested::run(
-            &planned.statement,
-            parameters,
-            self.volatile,
-            limit,
-            context,
-            &mut |_, row| {
-                rows.push(row.to_vec());
+        let mut first = First::new(self.take_row());
+        let done = self
+            .run_kept(&kept, limit, context, &mut |_, row| {
+                first.note(row);
                 Ok(())
-            },
-        )
-        .map_err(|error| query.failed(error))?;
+            })
+            .map_err(|error| query.failed(error))?;
         // ROW_COUNT and FOUND hold before INTO may fail, so that a handler sees them.
         self.count(done.tag, done.rows);
         // DDL and the like leave FOUND as it is.
         if counts(done.tag) {
             self.set_found(done.rows > 0);
         }
-        let Some(into) = into else {
-            return Ok(());
-        };
-        let row = planned.row.clone();
-        let result = self.into(into, rows, modifies, &row, context);
-        result.map_err(|error| {
-            match self.code.print_strict_params && into.strict && !planned.used.is_empty() {
-                true => error.detail(self.shown_parameters(&planned.used, context)),
-                false => error,
+        let result = match into {
+            None => Ok(()),
+            Some(into) => {
+                let result = self.into(into, &mut first, modifies, &planned.row, context);
+                result.map_err(|error| {
+                    match self.code.print_strict_params && into.strict && !planned.used.is_empty() {
+                        true => error.detail(self.shown_parameters(&planned.used, context)),
+                        false => error,
+                    }
+                })
             }
-        })
+        };
+        self.put_row(first.row);
+        self.keep(query, kept);
+        result
     }
 
     /// `parameters: a = '1', b = NULL`.
@@ -202,38 +222,31 @@ impl<'c> Frame<'c> {
     fn into(
         &mut self,
         into: &'c Destination,
-        mut rows: Vec<Vec<Datum>>,
+        first: &mut First,
         modifies: bool,
         row: &Arc<RowType>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
-        if rows.is_empty() {
+        if first.rows == 0 {
             if into.strict {
                 return Err(SqlError::new(NO_DATA_FOUND, "query returned no rows"));
             }
             return self.assign_row(&into.targets, None, row, context);
         }
         // INSERT .. RETURNING and its kin may return one row at most, even without STRICT.
-        if rows.len() > 1 && (into.strict || modifies) {
+        if first.rows > 1 && (into.strict || modifies) {
             return Err(too_many_rows().hint("Make sure the query returns a single row, or use LIMIT 1."));
         }
-        let first = rows.swap_remove(0);
-        self.assign_row(&into.targets, Some(first), row, context)
+        self.move_row(&into.targets, Some(&mut first.row), row, context)
     }
 
     /// PERFORM: a query run to its end for its effect. FOUND tells whether it had rows.
     pub fn perform(&mut self, query: &'c Expression, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        let planned = self.planned(query, context)?;
-        let parameters = self.parameters(&planned);
-        let done = nested::run(
-            &planned.statement,
-            parameters,
-            self.volatile,
-            0,
-            context,
-            &mut |_, _| Ok(()),
-        )
-        .map_err(|error| query.failed(error))?;
+        let kept = self.take_kept(query, context)?;
+        let done = self
+            .run_kept(&kept, 0, context, &mut |_, _| Ok(()))
+            .map_err(|error| query.failed(error))?;
+        self.keep(query, kept);
         self.row_count = done.rows;
         self.set_found(done.rows > 0);
         Ok(())
@@ -340,7 +353,7 @@ impl<'c> Frame<'c> {
         }
         // Unlike a statement of the body this one runs to its end whatever becomes of its rows, and only STRICT minds a
         // second one.
-        let mut rows: Vec<Vec<Datum>> = Vec::new();
+        let mut first = First::new(Vec::new());
         let done = nested::run(
             &statement,
             parameters,
@@ -348,9 +361,8 @@ impl<'c> Frame<'c> {
             0,
             context,
             &mut |_, row| {
-                // Two are enough to know that there were too many.
-                if into.is_some() && rows.len() < 2 {
-                    rows.push(row.to_vec());
+                if into.is_some() {
+                    first.note(row);
                 }
                 Ok(())
             },
@@ -358,8 +370,8 @@ impl<'c> Frame<'c> {
         .map_err(|error| failed(&text, error))?;
         self.count(done.tag, done.rows);
         match into {
-            Some(into) if into.strict && rows.len() > 1 => Err(too_many_rows()),
-            Some(into) => self.into(into, rows, false, &row_type(&plan.plan.output), context),
+            Some(into) if into.strict && first.rows > 1 => Err(too_many_rows()),
+            Some(into) => self.into(into, &mut first, false, &row_type(&plan.plan.output), context),
             None => Ok(()),
         }
     }
