@@ -2,8 +2,9 @@
 //!
 //! Read in this order: this file (what a call is, who runs it), `call` (what surrounds a body: SECURITY DEFINER,
 //! SET, recursion, the snapshot), `nested` and `explain` (SQL statements inside of a statement: what
-//! languages are made of), `sql_language` with `standard_body` and `result`, `internal_language`, `holdings` with `state` (what the session keeps for all of
-//! them), `place` (where an error in a body stands); PL/pgSQL lives in
+//! languages are made of), `kept_call` (CALL as it was compiled last), `sql_language` with `standard_body` and `result`,
+//! `internal_language`, `holdings` with `state` (what the session keeps for all of them), `place` (where an error in a body
+//! stands); PL/pgSQL lives in
 //! the crate `mote_plpgsql`.
 //!
 //! Source: PostgreSQL's fmgr.c (what surrounds a call) and spi.c (statements within statements).
@@ -18,6 +19,7 @@
 pub mod call;
 mod holdings;
 mod internal_language;
+pub mod kept_call;
 mod explain;
 pub mod nested;
 mod result;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_types::ColumnType;
 
+use super::kept_call::KeptCalls;
 use super::nested::Running;
 
 /// Bodies that a session keeps compiled. At the bound all are dropped, and compiled again as they are called.
@@ -31,6 +32,7 @@ pub struct RoutineState {
     pub(super) stack_base: usize,
     /// Queries that loops of running bodies read from, outermost first; None while one is read.
     pub loops: Vec<Option<Running>>,
+    pub calls: KeptCalls,
 }
 
 impl RoutineState {

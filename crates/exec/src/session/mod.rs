@@ -217,6 +217,7 @@ impl Session {
                 transaction_start_us: 0,
                 statement_start_us: 0,
                 statement_text: "".into(),
+                statement_tree: None,
                 utility_parameters: Default::default(),
                 statement_deadline_ns: None,
                 messages_deadline_ns: None,

@@ -186,7 +186,7 @@ impl Session {
                 .map_err(write_error::refused_early("during write"))?;
         }
         // A statement that writes reads up to the log's tail, one that reads up to what has been acknowledged.
-        transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
+        transaction.start_statement(if query.writes { Access::Write } else { Access::Read });
         // Replay may have come between the locks and the snapshot.
         if transaction.has_lost_table() {
             return Err(write_error::conflict_with_recovery());
@@ -300,6 +300,7 @@ impl Session {
             self.run_steps(steps, text, host)?;
             return Ok(CommandTag::Word(command.name()));
         }
+        self.state.statement_tree = command.has_body().then(|| statement.clone());
         // In a block the transaction is the client's: the body runs as a statement, and its COMMIT is refused.
         if command.has_body() && !issued.in_block {
             return self.run_procedure(command, text, host);
@@ -313,7 +314,7 @@ impl Session {
         let transaction = self.transaction.as_ref().expect("ensured above");
         if takes_snapshot {
             // Write, whatever the command: the catalog and rows that it reads decide what it writes.
-            transaction.begin_statement(Access::Write);
+            transaction.start_statement(Access::Write);
         }
         self.state.statement_text = text.clone();
         let mut context = self.context(host);

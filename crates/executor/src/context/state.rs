@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_engine::{DrawnNumbers, SessionMemory};
+use mote_grammar::ast::Statement;
 use mote_types::Datum;
 
 use super::in_use::InUse;
@@ -114,6 +115,8 @@ pub struct SessionState {
     pub statement_start_us: i64,
     /// Text of the utility statement that runs: its errors point into it.
     pub statement_text: Arc<str>,
+    /// The tree of the statement that runs, where that is one with a body: whoever runs it takes it.
+    pub statement_tree: Option<Arc<Statement>>,
     /// What was bound to the parameters of the query in the utility statement that is about to run, which takes them.
     pub utility_parameters: UtilityParameters,
     /// Monotonic deadline of the running statement.

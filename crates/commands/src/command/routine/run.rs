@@ -1,5 +1,7 @@
 //! CALL and DO.
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::{Do, FunctionCall};
@@ -9,11 +11,12 @@ use mote_types::Datum;
 
 use super::super::{internal, privileges};
 use crate::routine;
+use crate::routine::Holdings;
+use crate::routine::kept_call::{CompiledCall, is_tree_of};
 use crate::utility::{BodyContext, Command, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::calls::{Returned, RoutineCall};
 use mote_executor::context::{SessionState, StatementContext, UtilityParameters};
-use mote_executor::expr::compile;
 use mote_executor::runtime::{Runtime, Values};
 
 impl Command for Do {
@@ -89,20 +92,20 @@ fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
 /// CALL.
 pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
     // In a piece of its own: the body may end the transaction in which the arguments were computed.
-    let (bound, arguments) = body.with(|context| bound_with_arguments(call, context))?;
-    let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
+    let (compiled, arguments) = body.with(|context| compiled_with_arguments(call, context))?;
+    let bound = &compiled.bound;
     let returned = routine::call_procedure(
         &RoutineCall {
             routine: &bound.routine,
             arguments: &arguments,
-            types: &types,
+            types: &compiled.types,
             result: bound.ty,
             columns: bound.columns.as_deref(),
             trigger: None,
         },
         body,
     )?;
-    if let Some(columns) = output(&bound) {
+    if let Some(columns) = output(bound) {
         // OUT and INOUT arguments come back as one row, which the client gets as a result.
         let row = match returned {
             Returned::Value(Datum::Record(record)) => record.fields,
@@ -123,27 +126,47 @@ pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>
 }
 
 /// The procedure that a CALL means, and the values of its arguments.
-fn bound_with_arguments(
+fn compiled_with_arguments(
     call: &FunctionCall,
     context: &mut StatementContext<'_>,
-) -> SqlResult<(BoundCall, Vec<Datum>)> {
+) -> SqlResult<(Arc<CompiledCall>, Vec<Datum>)> {
     // Of a CALL in the extended protocol, whose arguments may be parameters.
     let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
-    let bound = internal::on_large_stack(context, |session| {
-        bind(call, &session.statement_text, &types, session)
-    })?;
-    privileges::check_routine(&context.session.catalog, &bound.routine)?;
-    let mut arguments = Vec::with_capacity(bound.arguments.len());
+    let compiled = compiled(call, &types, context)?;
+    privileges::check_routine(&context.session.catalog, &compiled.bound.routine)?;
+    let mut arguments = Vec::with_capacity(compiled.arguments.len());
     // The arguments see what the CALL itself would see as a query.
     let snapshot = context.transaction.snapshot();
     let mut values = Values {
         parameters: values,
         ..Values::default()
     };
-    for argument in &bound.arguments {
-        let expression = compile(argument)?;
+    for argument in &compiled.arguments {
         let mut runtime = Runtime::new(context, &snapshot, &mut values);
-        arguments.push(expression.evaluate(&[], &mut runtime)?);
+        arguments.push(argument.evaluate(&[], &mut runtime)?);
     }
-    Ok((bound, arguments))
+    Ok((compiled, arguments))
+}
+
+/// The procedure and its arguments, as they were compiled last if that holds.
+fn compiled(
+    call: &FunctionCall,
+    types: &[Oid],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Arc<CompiledCall>> {
+    let kept = &Holdings::seen(context.calls).routines.calls;
+    if let Some(known) = kept.find(call, types, context.session) {
+        return Ok(known);
+    }
+    let bound = internal::on_large_stack(context, |session| {
+        bind(call, &session.statement_text, types, session)
+    })?;
+    let compiled = Arc::new(CompiledCall::new(bound)?);
+    // A CALL within another statement has a tree of its own, which nobody holds.
+    let tree = context.session.statement_tree.take();
+    if let Some(tree) = tree.filter(|tree| is_tree_of(tree, call)) {
+        let kept = &mut Holdings::of(context.calls).routines.calls;
+        kept.keep(tree, types, &compiled, context.session);
+    }
+    Ok(compiled)
 }
