@@ -7,7 +7,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_exec::session::ExecuteEnd;
 use mote_types::encoding::{Converter, binary_from_client};
-use mote_types::{ColumnType, Datum, FormatSettings, input_binary, input_text};
+use mote_types::{ColumnType, Datum, FormatSettings, input_binary, input_text, oid};
 
 use super::Connection;
 use crate::pgwire::frontend::{self, Bind, Fields, Parse, protocol_violation, unsupported_format};
@@ -159,6 +159,12 @@ pub(super) fn parameter(
     settings: &FormatSettings,
 ) -> Result<Datum, (SqlError, &'static str)> {
     let unseen = |error| (error, "");
+    // What most parameters are: digits, which are the same bytes in all encodings of clients.
+    if let (Some(bytes), 0, oid::INT4) = (value, format, ty.oid)
+        && let Some(value) = short_integer(bytes)
+    {
+        return Ok(Datum::Int4(value));
+    }
     match (value, format) {
         (None, _) => Ok(Datum::Null),
         (Some(bytes), 0) => {
@@ -178,6 +184,27 @@ pub(super) fn parameter(
         .map_err(unseen),
         (Some(_), other) => Err(unseen(unsupported_format(other))),
     }
+}
+
+/// An integer of nine digits at most, which no type of four bytes refuses; whatever looks otherwise is for the type to read.
+#[inline]
+fn short_integer(bytes: &[u8]) -> Option<i32> {
+    let (negative, digits) = match bytes {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if !matches!(digits.len(), 1..=9) {
+        return None;
+    }
+    let mut value = 0;
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i32::from(digit);
+    }
+    Some(if negative { -value } else { value })
 }
 
 /// A parameter in binary form of a client whose text is not UTF-8.
@@ -204,4 +231,53 @@ fn in_parameter(error: SqlError, portal: &str, index: usize, value: &str) -> Sql
         "" => format!("unnamed portal parameter ${number}{value}"),
         name => format!("portal \"{name}\" parameter ${number}{value}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_integers_are_what_their_type_reads() {
+        let settings = FormatSettings::default();
+        for text in [
+            "0",
+            "7",
+            "-7",
+            "007",
+            "-0",
+            "999999999",
+            "-999999999",
+            "123456789",
+            "1000000000",
+            "2147483647",
+            "-2147483648",
+            "2147483648",
+            "",
+            "-",
+            "--1",
+            "+1",
+            " 1",
+            "1 ",
+            "1_000",
+            "0x10",
+            "1.5",
+            "1e3",
+            "a",
+            "\u{663}",
+        ] {
+            let read = input_text(ColumnType::INT4, text, &settings);
+            if let Some(short) = short_integer(text.as_bytes()) {
+                assert_eq!(read.expect(text).as_i64(), Some(short.into()), "{text}");
+            }
+            let parameter = parameter((Some(text.as_bytes()), 0), ColumnType::INT4, None, &settings);
+            let read = input_text(ColumnType::INT4, text, &settings);
+            assert_eq!(
+                parameter.ok().and_then(|value| value.as_i64()),
+                read.ok().and_then(|value| value.as_i64())
+            );
+        }
+        assert_eq!(short_integer(b"-120"), Some(-120));
+        assert_eq!(short_integer(b"1234567890"), None);
+    }
 }
