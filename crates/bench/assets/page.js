@@ -66,21 +66,40 @@
   echarts.registerTheme('light', theme(false));
   echarts.registerTheme('dark', theme(true));
   var scheme = matchMedia('(prefers-color-scheme: dark)'), charts = [];
+  var prepared = function (place, dark) {
+    var option = revive(JSON.parse(place.dataset.option));
+    option.animation = false;
+    if (option.legend) option.legend.right = 26;
+    option.toolbox = { top: 0, right: 0, itemSize: 12, iconStyle: { borderColor: dark ? '#9198a1' : '#59636e' },
+                       feature: { saveAsImage: { type: 'svg', title: 'save as SVG', name: place.getAttribute('aria-label') } } };
+    if (option.visualMap) option.visualMap.inRange = { color: dark ? ['#12263a', '#1f6fae', '#56b4e9', '#ffe08a']
+                                                                    : ['#eaf3fa', '#7db8de', '#0072b2', '#08306b'] };
+    return option;
+  };
+  var make = function (place, dark) {
+    var chart = echarts.init(place, dark ? 'dark' : 'light', { renderer: 'svg' });
+    chart.setOption(prepared(place, dark));
+    return chart;
+  };
   var draw = function (dark) {
     charts.forEach(function (chart) { chart.dispose(); });
-    charts = Array.prototype.map.call(document.querySelectorAll('.chart'), function (place) {
-      var chart = echarts.init(place, dark ? 'dark' : 'light', { renderer: 'svg' });
-      var option = revive(JSON.parse(place.querySelector('script') ? place.querySelector('script').textContent
-                                                                  : place.dataset.option));
-      option.animation = false;
-      if (option.legend) option.legend.right = 26;
-      option.toolbox = { top: 0, right: 0, itemSize: 12, iconStyle: { borderColor: dark ? '#9198a1' : '#59636e' },
-                         feature: { saveAsImage: { type: 'svg', title: 'save as SVG', name: place.getAttribute('aria-label') } } };
-      if (option.visualMap) option.visualMap.inRange = { color: dark ? ['#12263a', '#1f6fae', '#56b4e9', '#ffe08a']
-                                                                      : ['#eaf3fa', '#7db8de', '#0072b2', '#08306b'] };
-      chart.setOption(option);
-      return chart;
-    });
+    charts = Array.prototype.map.call(document.querySelectorAll('.chart'), function (place) { return make(place, dark); });
+  };
+  var of = function (place) { return charts.filter(function (chart) { return chart.getDom() === place; })[0]; };
+  // For a page whose charts come and change while it is open.
+  window.pageCharts = {
+    show: function (place, option) {
+      var there = of(place);
+      if (place.dataset.option === option) return;
+      place.dataset.option = option;
+      if (there) there.setOption(prepared(place, scheme.matches), true);
+      else charts.push(make(place, scheme.matches));
+    },
+    forget: function (place) {
+      var there = of(place);
+      charts = charts.filter(function (chart) { return chart !== there; });
+      if (there) there.dispose();
+    }
   };
   // A chart's place is emptied when it is drawn, so its option moves to an attribute first.
   Array.prototype.forEach.call(document.querySelectorAll('.chart'), function (place) {

@@ -10,7 +10,7 @@
 //!  6. `arrivals`: when transactions are due in an open loop.
 //!  7. `faults`: what is done to the server meanwhile, and what clients saw of it.
 //!  8. `distance`: how far a standby is behind.
-//!  9. `outcome`: what a run has yielded; `run`: starts driver threads, gathers their collectors and the series over time.
+//!  9. `outcome`: what a run has yielded; `audience`: who else watches it; `run`: starts driver threads, gathers their collectors and the series over time.
 //! 10. `agents`: the same for driver threads on other hosts.
 //! 11. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
@@ -36,6 +36,7 @@ pub mod arrivals;
 pub mod faults;
 pub mod distance;
 pub mod outcome;
+pub mod audience;
 pub mod run;
 pub mod agents;
 pub mod statistics;

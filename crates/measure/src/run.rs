@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::agents::{Agent, Message, Share};
 use super::arrivals::{Arrivals, OpenLoop};
+use super::audience;
 use super::buckets::Buckets;
 use super::collector::{BEAT_NS, Collector, Interval};
 use super::cpu::{self, ProcessTree};
@@ -97,8 +98,17 @@ where
         Role::Serves { share, counted } => (share, threads, Vec::new(), Some(counted)),
     };
     let sources = threads + agents.len();
-    let mut listeners = Listeners { watch, counted };
-    std::thread::scope(|scope| {
+    // A share of another host's run is that host's to show.
+    let audience = audience::here().filter(|_| counted.is_none());
+    if let Some(audience) = audience {
+        audience.begins(kinds);
+    }
+    let mut listeners = Listeners {
+        watch,
+        counted,
+        audience,
+    };
+    let result = std::thread::scope(|scope| {
         for agent in agents {
             let (sender, timeline) = (sender.clone(), Arc::clone(&timeline));
             scope.spawn(move || {
@@ -151,7 +161,11 @@ where
         }
         outcome.offered = outcome.offered.filter(|_| open_loop.is_some());
         Ok(outcome)
-    })
+    });
+    if let Some(audience) = audience {
+        audience.ends();
+    }
+    result
 }
 
 /// One driver thread.
@@ -284,6 +298,9 @@ impl SeriesBuilder {
                 // Nothing was counted before the begin.
                 let point = point(&interval, self.last_ns.max(begin_ns.min(interval.at_ns)), from);
                 (listeners.watch)(&point);
+                if let Some(audience) = listeners.audience {
+                    audience.second(&point);
+                }
                 self.points.push(point);
             }
             self.last_ns = interval.at_ns;
@@ -295,6 +312,7 @@ impl SeriesBuilder {
 struct Listeners<'a> {
     watch: &'a mut dyn FnMut(&SeriesPoint),
     counted: Option<&'a mut (dyn FnMut(&Interval) + 'a)>,
+    audience: Option<&'static dyn audience::Audience>,
 }
 
 /// The main thread's part: listens to the driver threads and reads processor times at the window's edges.
@@ -317,6 +335,7 @@ fn gather(
     };
     let mut readings = WindowReadings::default();
     let mut system = SystemWatch::start(server, timeline.now_ns(), TICK_NS);
+    let mut shown = 0;
     let (mut done, mut abandoned, mut offered) = (0, 0, 0);
     let (mut away_threads, mut away_cpu_s, mut reports) = (0, 0.0, Vec::new());
     while done < threads {
@@ -327,6 +346,15 @@ fn gather(
         let next = readings
             .observe(timeline, server)
             .min(system.observe(timeline.now_ns()));
+        if let (Some(audience), Some((from, _)), true) =
+            (listeners.audience, timeline.window(), system.seen() > shown)
+        {
+            shown = system.seen();
+            system
+                .latest(from)
+                .into_iter()
+                .for_each(|point| audience.machine(point));
+        }
         match receiver.recv_timeout(Duration::from_nanos(next.saturating_sub(timeline.now_ns()))) {
             Ok(Message::Interval(interval)) => series.add(&interval),
             Ok(Message::Done {

@@ -301,7 +301,19 @@ pub fn balanced_orders(systems: usize) -> Vec<Vec<usize>> {
 
 /// Cuts a series of seconds into blocks long enough that they hardly depend on each other.
 pub fn blocks_of(seconds: &[Block]) -> Vec<Block> {
-    let length = (seconds.len() as f64).sqrt().ceil().max(1.0) as usize;
+    blocks_of_length(seconds, (seconds.len() as f64).sqrt().ceil() as usize)
+}
+
+/// The same of a run so short that blocks of that length would be too few to tell anything: at least five, if there are five seconds.
+/// Shorter blocks resemble their neighbours more, so that their intervals promise a little too much.
+pub fn blocks_of_short(seconds: &[Block]) -> Vec<Block> {
+    const BLOCKS: usize = 5;
+    let length = (seconds.len() as f64).sqrt().ceil() as usize;
+    blocks_of_length(seconds, length.min(seconds.len() / BLOCKS))
+}
+
+fn blocks_of_length(seconds: &[Block], length: usize) -> Vec<Block> {
+    let length = length.max(1);
     let whole = seconds.chunks(length).filter(|chunk| chunk.len() == length);
     whole
         .map(|chunk| Block {
@@ -432,6 +444,10 @@ mod tests {
         let blocks = blocks_of(&(0..11).map(|_| second(5)).collect::<Vec<_>>());
         assert_eq!(blocks.len(), 2);
         assert_eq!((blocks[0].seconds, blocks[0].latency.count()), (4.0, 20));
+        for (count, short) in [(2, 2), (5, 5), (12, 6), (16, 5), (36, 6), (100, 10)] {
+            let seconds: Vec<Block> = (0..count).map(|_| second(5)).collect();
+            assert_eq!(blocks_of_short(&seconds).len(), short, "{count}");
+        }
         assert_eq!(Metric::Quantile(0.999).name(), "p99.9");
         assert_eq!(Metric::Quantile(0.5).name(), "p50");
     }

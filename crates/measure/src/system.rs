@@ -171,6 +171,20 @@ impl SystemWatch {
         (self.last_ns, self.last) = (now_ns, now);
     }
 
+    /// How many seconds have been read.
+    pub fn seen(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The last second, on the clock of a window that begins at `from`.
+    pub fn latest(&self, from: u64) -> Option<SystemPoint> {
+        let (at_ns, point) = self.points.last()?;
+        Some(SystemPoint {
+            second: (*at_ns as f64 - from as f64) / 1e9,
+            ..point.clone()
+        })
+    }
+
     /// The series from the run's begin to its end, the last reading being that of now.
     pub fn finish(mut self, now_ns: u64, begin_ns: u64, window: (u64, u64)) -> Vec<SystemPoint> {
         self.take(now_ns);

@@ -54,6 +54,7 @@ fn a_published_experiment_stands_beside_its_figures() {
         said.contains("rows per core and second") && said.contains("10,000"),
         "{said}"
     );
+    assert!(said.contains("the same rows by COPY"), "{said}");
     // Its own pair of servers, one of which is killed.
     assert!(said.contains("90 % after, s"), "{said}");
     // Servers of its own, among which the warehouses are divided.
@@ -115,6 +116,38 @@ fn processes_of(directory: &Path) -> usize {
         line.contains("serve") && line.contains(&directory.display().to_string())
     });
     named.count()
+}
+
+/// A server that can be stopped and started is, and says when it answers first and when it has read everything.
+#[test]
+fn a_restart_is_timed_to_the_first_answer_and_to_the_last_row() {
+    let out = temporary("seeds-restart");
+    let path = out.display().to_string();
+    let said = bench(&[
+        "--only",
+        "X6",
+        "--budget",
+        "10h",
+        "-w",
+        "1",
+        "--out",
+        &path,
+        "--systems",
+        "mote",
+    ])
+    .good();
+    let document = document(&out).expect("a JSON");
+    std::fs::remove_dir_all(&out).expect("it is ours");
+    let restart = &document["restarts"][0];
+    let seconds = |name: &str| {
+        restart[name]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{name} of {restart}"))
+    };
+    assert_eq!(restart["system"], "mote", "{document}");
+    assert!(0.0 < seconds("first_answer_s") && seconds("first_answer_s") <= seconds("all_read_s"));
+    assert!(seconds("data_bytes") > 1e6, "{restart}");
+    assert!(said.contains("every row read once, s"), "{said}");
 }
 
 #[test]
@@ -191,6 +224,22 @@ fn an_interrupted_run_keeps_what_it_has_and_another_goes_on() {
     }
     assert_eq!(state(&second, "shards").as_deref(), Some("done"), "{second}");
     assert_eq!(second["to_come"], serde_json::json!([]));
+    // Who is better stands first on the page, also of what the earlier run has measured.
+    let page = std::fs::read_to_string(out.join("index.html")).expect("the page");
+    let summary = page
+        .find("Who is better: mote beside each other system")
+        .expect("a summary");
+    let (head, _) = page[summary..].split_once("<h2>").expect("more follows");
+    for figure in [
+        "X8  rows a second, inserts of 10",
+        "X8  rows a second, COPY",
+        "X10  NOPM at 1000 connections",
+    ] {
+        assert!(
+            head.contains(figure) || page.contains("has no figure at 1000 connections"),
+            "{figure}: {head}"
+        );
+    }
     assert_eq!(second["pass"], true, "{}", second["failed"]);
     std::fs::remove_dir_all(&out).expect("it is ours");
 }

@@ -11,7 +11,7 @@ use super::contenders::{Contender, geometric_mean, median};
 use super::quiet::Quiet;
 use super::tpcc::processors;
 use crate::report::html::{self, AskedBar};
-use crate::report::{json, table};
+use crate::report::{json, page, table};
 use mote_driver::admin::TextRow;
 use mote_driver::{Admin, DriverError, DriverResult, Target};
 use mote_measure::readback;
@@ -89,7 +89,7 @@ pub(super) struct Topic<'a> {
     pub size: String,
     /// What decides the rows.
     pub settings: Value,
-    pub html: Option<&'a PathBuf>,
+    pub html: &'a Option<PathBuf>,
     pub output: &'a OutputArgs,
 }
 
@@ -429,7 +429,7 @@ fn report(
     if let Some(path) = &topic.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = topic.html {
+    if page::is_wanted(topic.html) {
         let bars = lines.iter().flat_map(|line| {
             line.systems.iter().map(|figure| AskedBar {
                 query: line.query,
@@ -446,7 +446,7 @@ fn report(
             &header(servers),
             &rows(lines),
         )
-        .write(path)?;
+        .deliver(topic.html)?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn run(args: &ChArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String>
         title: "CH-benCHmark's queries",
         size: format!("{} warehouses", args.warehouses),
         settings: json!({"warehouses": args.warehouses, "seed": asking.seed}),
-        html: asking.html.as_ref(),
+        html: &asking.html,
         output: &asking.output,
     };
     let mut pass = asked::tell(&topic, patience, &lines, &servers)?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::CheckpointArgs;
 use super::quiet::Quiet;
 use super::restart::{Place, load_settings, starter, with_terminals};
-use crate::report::{html, json, table};
+use crate::report::{html, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_driver::{Admin, Target};
 use mote_measure::cpu::ProcessTree;
@@ -283,9 +283,9 @@ fn report(
         });
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let page = html::checkpoint(&picture(seconds, &comparisons, rise), &settings);
-        page.write(path)?;
+        page.deliver(&args.html)?;
     }
     Ok(pass)
 }

@@ -12,7 +12,11 @@ use serde_json::json;
 use super::args::{CompareArgs, Measurement, TargetArgs};
 use super::judgement::{self, Judgement};
 use super::{Subject, default_driver_threads};
+use crate::board;
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
 use crate::report::live::Live;
+use crate::report::page::{self, Rendered};
 use crate::report::{Summary, json, table};
 use crate::server::{EmbeddedServer, ListeningProcess, RunningServer};
 use mote_driver::{Admin, Target};
@@ -117,6 +121,10 @@ pub fn run(args: &CompareArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
     if let Some(path) = &args.output.json {
         json::write(path, &laboratory.document(&systems, &judgements, pass))?;
     }
+    if page::is_wanted(&args.html) {
+        let document = laboratory.document(&systems, &judgements, pass);
+        laboratory.page(&document, &judgements).deliver(&args.html)?;
+    }
     for system in systems {
         system.subject.stop()?;
     }
@@ -166,6 +174,7 @@ impl Observer for Laboratory<'_> {
 
 impl Laboratory<'_> {
     fn say(&self, what: &str) {
+        board::says(what);
         if !self.quiet {
             eprintln!("{what}");
         }
@@ -318,6 +327,67 @@ impl Laboratory<'_> {
             ));
         }
         judgements
+    }
+
+    fn page(&self, document: &serde_json::Value, judgements: &[Judgement]) -> Rendered {
+        let mut names: Vec<&str> = judgements.iter().map(|one| one.what.as_str()).collect();
+        names.dedup();
+        let of_target = judgements.iter().map(Judgement::of_target).collect();
+        let figures = self.figures.0.iter().map(|((figure, system), values)| {
+            let shown: Vec<String> = values.iter().map(|value| table::grouped(*value)).collect();
+            let median = self
+                .figures
+                .median(figure, system)
+                .map_or("-".into(), table::grouped);
+            vec![figure.clone(), system.to_string(), median, shown.join(", ")]
+        });
+        let conditions = self.conditions.iter();
+        html::plain(
+            document,
+            Plain {
+                title: "Two systems against targets",
+                lead: format!(
+                    "{} rounds in turn; a figure is the median over them",
+                    self.args.rounds.max(1)
+                ),
+                figures: judgements
+                    .iter()
+                    .filter_map(|one| {
+                        Some((
+                            format!("{}, of {}", one.what, one.reference_name),
+                            format!("{:.2}", one.ratio?),
+                        ))
+                    })
+                    .collect(),
+                verdicts: conditions
+                    .map(|(system, verdict)| {
+                        (verdict.pass, format!("{system}: condition {}", verdict.number))
+                    })
+                    .collect(),
+                charts: vec![charts::bars(
+                    "Multiples of the target, more is better",
+                    "",
+                    &names,
+                    &[("mote".into(), of_target)],
+                    Some(1.0),
+                )],
+                tables: vec![
+                    PlainTable {
+                        title: "Targets",
+                        header: &judgement::HEADER,
+                        rows: judgement::rows(judgements),
+                    },
+                    PlainTable {
+                        title: "Figures",
+                        header: &["figure", "system", "median", "rounds"],
+                        rows: figures.collect(),
+                    },
+                ],
+                notes: Vec::new(),
+                remarks: &[],
+                small_print: &[DISCLAIMER],
+            },
+        )
     }
 
     fn document(&self, systems: &[System], judgements: &[Judgement], pass: bool) -> serde_json::Value {

@@ -12,7 +12,7 @@ use crate::report::charts::{self, Mark};
 use crate::report::page::Chart;
 use crate::report::pairs::{TARGET_HEADER, TakeOver, Target, worst};
 use crate::report::section::{Proof, judgement};
-use crate::report::{html, json, table};
+use crate::report::{html, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_measure::RunOutcome;
 use mote_workload::tpcc::DISCLAIMER;
@@ -84,12 +84,12 @@ pub fn run(args: &FailOverArgs, embedded: &dyn EmbeddedServer) -> Result<bool, S
     if let Some(path) = &args.common.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.common.html {
+    if page::is_wanted(&args.common.html) {
         let pictures: Vec<Chart> = series
             .into_iter()
             .filter_map(|one| one.picture.map(|(_, chart)| chart))
             .collect();
-        html::failover(&document, &taken, &targets, &pictures).write(path)?;
+        html::failover(&document, &taken, &targets, &pictures).deliver(&args.common.html)?;
     }
     Ok(pass)
 }

@@ -4,8 +4,12 @@
 use std::str::FromStr;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::report::Summary;
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
+use crate::report::page::Rendered;
 use crate::report::summary::ACHIEVED_MIN;
 use crate::report::table;
 
@@ -126,8 +130,8 @@ pub fn search(
     })
 }
 
-pub fn text(search: &Search) -> String {
-    let rows: Vec<Vec<String>> = search
+fn rows(search: &Search) -> Vec<Vec<String>> {
+    search
         .probes
         .iter()
         .map(|probe| {
@@ -138,7 +142,50 @@ pub fn text(search: &Search) -> String {
                 if probe.kept { "yes" } else { "no" }.to_string(),
             ]
         })
+        .collect()
+}
+
+/// The page of a search: what the percentile becomes as the rate grows.
+pub fn page(name: &str, document: &Value, search: &Search) -> Rendered {
+    let mut probes: Vec<&Probe> = search.probes.iter().collect();
+    probes.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let known = probes.iter().filter(|probe| probe.reached_ms.is_finite());
+    let measured: Vec<(f64, f64)> = known.map(|probe| (probe.rate, probe.reached_ms)).collect();
+    let goal = probes
+        .iter()
+        .map(|probe| (probe.rate, search.goal.limit_ms))
         .collect();
+    let percentile = format!("p{}", search.goal.percentile);
+    let lines = [(percentile.clone(), measured), ("goal".to_string(), goal)];
+    let mut chart = charts::ladder(
+        "Response time against the rate",
+        "transactions a second",
+        "ms",
+        &lines,
+    );
+    chart.option["xAxis"]["type"] = "value".into();
+    let header = ["rate", "achieved %", &format!("{percentile} ms"), "kept"];
+    html::plain(
+        document,
+        Plain {
+            title: &format!("The highest rate of {name}"),
+            lead: format!("{percentile} within {} ms, in an open loop", search.goal.limit_ms),
+            figures: vec![
+                ("a second, kept".into(), table::grouped(search.rate)),
+                ("a second in a closed loop".into(), table::grouped(search.closed_loop_rate)),
+            ],
+            verdicts: vec![(search.rate > 0.0, "some rate keeps the goal".into())],
+            charts: vec![chart],
+            tables: vec![PlainTable { title: "Rates that were tried", header: &header, rows: rows(search) }],
+            notes: vec!["A rate of which less than 99 % was achieved has no percentile: it would tell how long the run was.".into()],
+            remarks: &[],
+            small_print: &[],
+        },
+    )
+}
+
+pub fn text(search: &Search) -> String {
+    let rows = rows(search);
     let percentile = format!("p{} ms", search.goal.percentile);
     format!(
         "closed loop: {} a second\n\n{}\n{:<36} {:>14}\n",

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::GroupCommitArgs;
 use super::quiet::Quiet;
 use super::restart::{Place, load_settings, starter, with_terminals};
 use super::{default_driver_threads, tpcc as tpcc_command};
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
+use crate::report::page::{self, Rendered};
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use mote_driver::{Admin, Target};
@@ -101,22 +104,25 @@ pub fn run(args: &GroupCommitArgs, embedded: &dyn EmbeddedServer) -> Result<bool
     for remark in &remarks {
         println!("WARNING: {remark}");
     }
+    let document = json!({
+        "experiment": "groupcommit",
+        "disclaimer": DISCLAIMER,
+        "environment": json::environment(),
+        "settings": {"connections": args.connections, "warmup_s": args.warmup, "duration_s": args.duration,
+            "warehouses": args.warehouses, "tpcc_connections": args.tpcc_connections,
+            "serve_options": args.server.serve_option},
+        "raw_disk_before": before,
+        "raw_disk_after": after,
+        "steps": steps,
+        "durability": durability,
+        "remarks": remarks,
+        "pass": pass,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "groupcommit",
-            "disclaimer": DISCLAIMER,
-            "environment": json::environment(),
-            "settings": {"connections": args.connections, "warmup_s": args.warmup, "duration_s": args.duration,
-                "warehouses": args.warehouses, "tpcc_connections": args.tpcc_connections,
-                "serve_options": args.server.serve_option},
-            "raw_disk_before": before,
-            "raw_disk_after": after,
-            "steps": steps,
-            "durability": durability,
-            "remarks": remarks,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&args.html) {
+        page_of(&document, [before, after], &steps, durability, complete, &remarks).deliver(&args.html)?;
     }
     Ok(pass)
 }
@@ -237,15 +243,20 @@ fn text(before: RawDisk, after: RawDisk, steps: &[Step]) -> String {
             raw.p99_us
         );
     }
-    let header = [
-        "connections",
-        "commits/s",
-        "p50 ms",
-        "p99 ms",
-        "per raw sync",
-        "driver busy %",
-    ];
-    let rows: Vec<Vec<String>> = steps
+    out + "\n" + &table::table(&HEADER, &rows(steps)) + "\n"
+}
+
+const HEADER: [&str; 6] = [
+    "connections",
+    "commits/s",
+    "p50 ms",
+    "p99 ms",
+    "per raw sync",
+    "driver busy %",
+];
+
+fn rows(steps: &[Step]) -> Vec<Vec<String>> {
+    steps
         .iter()
         .map(|step| {
             vec![
@@ -257,6 +268,80 @@ fn text(before: RawDisk, after: RawDisk, steps: &[Step]) -> String {
                 format!("{:.0}", 100.0 * step.driver_saturation),
             ]
         })
-        .collect();
-    out + "\n" + &table::table(&header, &rows) + "\n"
+        .collect()
+}
+
+fn page_of(
+    document: &Value,
+    raw: [RawDisk; 2],
+    steps: &[Step],
+    durability: Option<Durability>,
+    complete: bool,
+    remarks: &[String],
+) -> Rendered {
+    let mut verdicts = vec![(complete, "no acknowledged update is missing".to_string())];
+    let mut figures = vec![(
+        "writes with fdatasync a second, the disk alone".to_string(),
+        table::grouped(raw[0].syncs_per_s),
+    )];
+    if let Some(figures_of) = durability {
+        let share = figures_of.durable_nopm / figures_of.off_nopm;
+        figures.push((
+            "durable order entry, of the throughput without waiting".into(),
+            format!("{:.0} %", 100.0 * share),
+        ));
+        let says = format!(
+            "durable order entry keeps at least {:.0} %",
+            100.0 * TARGET_DURABLE
+        );
+        verdicts.push((share >= TARGET_DURABLE, says));
+    }
+    let points = steps
+        .iter()
+        .map(|step| (step.connections as f64, step.commits_per_s));
+    let alone = steps
+        .iter()
+        .map(|step| (step.connections as f64, raw[0].syncs_per_s));
+    let lines = [
+        ("commits".to_string(), points.collect()),
+        ("the disk alone".to_string(), alone.collect()),
+    ];
+    let disk = ["before", "after"].iter().zip(raw).map(|(when, raw)| {
+        vec![
+            when.to_string(),
+            table::grouped(raw.syncs_per_s),
+            format!("{:.0}", raw.p50_us),
+            format!("{:.0}", raw.p99_us),
+        ]
+    });
+    html::plain(
+        document,
+        Plain {
+            title: "Group commit",
+            lead: "Durable commits beside what the disk alone can sync".into(),
+            figures,
+            verdicts,
+            charts: vec![charts::ladder(
+                "Durable commits",
+                "connections",
+                "per second",
+                &lines,
+            )],
+            tables: vec![
+                PlainTable {
+                    title: "Commits by number of connections",
+                    header: &HEADER,
+                    rows: rows(steps),
+                },
+                PlainTable {
+                    title: "The disk alone: 4 KiB written and synced",
+                    header: &["when", "a second", "p50 us", "p99 us"],
+                    rows: disk.collect(),
+                },
+            ],
+            notes: Vec::new(),
+            remarks,
+            small_print: &[DISCLAIMER],
+        },
+    )
 }

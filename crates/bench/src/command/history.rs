@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Subject;
 use super::args::HistoryArgs;
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
+use crate::report::page::{self, Rendered};
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer};
 use mote_driver::Target;
@@ -77,25 +80,28 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
             plan.judged_level().sql()
         ),
     }
+    let document = json!({
+        "experiment": "history",
+        "environment": json::environment(),
+        "settings": {"workload": plan.workload, "isolation": plan.level, "lock": plan.exclusion,
+            "connections": plan.connections,
+            "keys": plan.keys, "operations_max": plan.operations_max, "duration_s": args.duration,
+            "seed": plan.seed, "cancel_every_ms": args.cancel_every, "kill_every_s": args.kill_every,
+            "expect": args.expect},
+        "target": target,
+        "readers": readers(args)?.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "errors": record.errors,
+        "connections_lost": record.connections_lost,
+        "cancels": record.cancels,
+        "kills": kills,
+        "verdict": verdict,
+        "pass": pass,
+    });
     if let Some(path) = &args.json {
-        let document = json!({
-            "experiment": "history",
-            "environment": json::environment(),
-            "settings": {"workload": plan.workload, "isolation": plan.level, "lock": plan.exclusion,
-                "connections": plan.connections,
-                "keys": plan.keys, "operations_max": plan.operations_max, "duration_s": args.duration,
-                "seed": plan.seed, "cancel_every_ms": args.cancel_every, "kill_every_s": args.kill_every,
-                "expect": args.expect},
-            "target": target,
-            "readers": readers(args)?.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "errors": record.errors,
-            "connections_lost": record.connections_lost,
-            "cancels": record.cancels,
-            "kills": kills,
-            "verdict": verdict,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&args.html) {
+        page_of(&document, plan.judged_level(), &record, kills, &verdict).deliver(&args.html)?;
     }
     Ok(pass)
 }
@@ -195,6 +201,73 @@ fn outcome_lines(record: &Record, kills: u64, verdict: &Verdict) -> String {
         kills,
         record.cancels,
         record.connections_lost,
+    )
+}
+
+fn page_of(document: &Value, level: Level, record: &Record, kills: u64, verdict: &Verdict) -> Rendered {
+    let [ww, wr, rw] = verdict.dependencies;
+    let found = verdict.found.iter().map(|found| {
+        let judged = if found.forbidden { "forbidden" } else { "allowed" };
+        vec![
+            format!("{} ({})", found.anomaly, found.anomaly.meaning()),
+            judged.to_string(),
+            found.count.to_string(),
+        ]
+    });
+    let counts: Vec<Vec<String>> = record
+        .errors
+        .iter()
+        .map(|(state, count)| vec![state.clone(), count.to_string()])
+        .collect();
+    let names: Vec<&str> = verdict.found.iter().map(|found| found.anomaly.name()).collect();
+    let seen = verdict
+        .found
+        .iter()
+        .map(|found| Some(found.count as f64))
+        .collect();
+    html::plain(
+        document,
+        Plain {
+            title: "What clients saw, checked for anomalies",
+            lead: format!("Every transaction at {}", level.sql()),
+            figures: vec![
+                (
+                    "transactions committed".into(),
+                    table::grouped(verdict.committed as f64),
+                ),
+                ("dependencies ww / wr / rw".into(), format!("{ww} / {wr} / {rw}")),
+                (
+                    "kills; cancels; connections lost".into(),
+                    format!("{kills}; {}; {}", record.cancels, record.connections_lost),
+                ),
+            ],
+            verdicts: vec![(verdict.holds(), format!("nothing that {} forbids", level.sql()))],
+            charts: match names.is_empty() {
+                true => Vec::new(),
+                false => vec![charts::bars(
+                    "Anomalies",
+                    "at least so often",
+                    &names,
+                    &[("seen".into(), seen)],
+                    None,
+                )],
+            },
+            tables: vec![
+                PlainTable {
+                    title: "Anomalies",
+                    header: &["anomaly", "the level", "seen at least"],
+                    rows: found.collect(),
+                },
+                PlainTable {
+                    title: "Errors by SQLSTATE",
+                    header: &["SQLSTATE", "attempts"],
+                    rows: counts,
+                },
+            ],
+            notes: Vec::new(),
+            remarks: &[],
+            small_print: &[],
+        },
     )
 }
 

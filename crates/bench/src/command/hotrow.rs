@@ -1,11 +1,14 @@
 //! `mote bench hotrow`: what a contended row costs, on one system or two side by side.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{HotRowArgs, TargetArgs};
 use super::{Subject, default_driver_threads};
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
 use crate::report::live::Live;
+use crate::report::page::{self, Rendered};
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use mote_measure::outcome::SeriesPoint;
@@ -63,19 +66,24 @@ pub fn run(args: &HotRowArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
         table::pass(complete)
     );
     let pass = complete && judged.iter().all(|judgement| judgement.pass);
+    let targets = systems
+        .iter()
+        .map(|(name, subject, _)| json!({"system": name, "target": subject.target.to_string()}));
+    let document = json!({
+        "experiment": "hotrow",
+        "environment": json::environment(),
+        "settings": {"connections": args.connections, "rounds": args.rounds, "warmup_s": args.warmup,
+            "duration_s": args.duration, "lock_rounds": args.lock_rounds},
+        "targets": targets.collect::<Vec<_>>(),
+        "rounds": rounds,
+        "judgements": judged,
+        "pass": pass,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "hotrow",
-            "environment": json::environment(),
-            "settings": {"connections": args.connections, "rounds": args.rounds, "warmup_s": args.warmup,
-                "duration_s": args.duration, "lock_rounds": args.lock_rounds},
-            "targets": systems.iter().map(|(name, subject, _)| json!({"system": name,
-                "target": subject.target.to_string()})).collect::<Vec<_>>(),
-            "rounds": rounds,
-            "judgements": judged,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&args.html) {
+        page_of(&document, &rounds, &judged, complete).deliver(&args.html)?;
     }
     for (_, subject, _) in systems {
         for remark in subject.remarks() {
@@ -124,7 +132,22 @@ fn round(
     })
 }
 
+const HEADER: [&str; 8] = [
+    "each round",
+    "updates/s",
+    "p50 ms",
+    "p99 ms",
+    "round trip us",
+    "after a rest us",
+    "hand-over us",
+    "deadlock us",
+];
+
 fn round_table(rounds: &[Round]) -> String {
+    table::table(&HEADER, &rows(rounds))
+}
+
+fn rows(rounds: &[Round]) -> Vec<Vec<String>> {
     let row = |round: &Round| {
         vec![
             round.system.to_string(),
@@ -137,18 +160,60 @@ fn round_table(rounds: &[Round]) -> String {
             table::grouped(round.latency.deadlock_us),
         ]
     };
-    table::table(
-        &[
-            "each round",
-            "updates/s",
-            "p50 ms",
-            "p99 ms",
-            "round trip us",
-            "after a rest us",
-            "hand-over us",
-            "deadlock us",
-        ],
-        &rounds.iter().map(row).collect::<Vec<_>>(),
+    rounds.iter().map(row).collect()
+}
+
+fn page_of(document: &Value, rounds: &[Round], judged: &[Judgement], complete: bool) -> Rendered {
+    let mut verdicts = vec![(
+        complete,
+        "every acknowledged update is in the row, and none failed".to_string(),
+    )];
+    verdicts.extend(judged.iter().map(|one| {
+        (
+            one.pass,
+            format!("{}: {:.1} ({})", one.what, one.measured, one.target),
+        )
+    }));
+    let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for round in rounds {
+        let at = lines
+            .iter()
+            .position(|(system, _)| system == round.system)
+            .unwrap_or_else(|| {
+                lines.push((round.system.to_string(), Vec::new()));
+                lines.len() - 1
+            });
+        let number = lines[at].1.len() as f64 + 1.0;
+        lines[at].1.push((number, round.updates_per_s));
+    }
+    let mut chart = charts::ladder("Updates of one row", "round", "per second", &lines);
+    chart.option["xAxis"]["type"] = "value".into();
+    chart.option["xAxis"]["minInterval"] = 1.into();
+    html::plain(
+        document,
+        Plain {
+            title: "A row that everybody updates",
+            lead: format!(
+                "{} rounds, every update a durable transaction",
+                lines.first().map_or(0, |(_, points)| points.len())
+            ),
+            figures: judged
+                .iter()
+                .map(|one| (one.what.to_string(), format!("{:.1}", one.measured)))
+                .collect(),
+            verdicts,
+            charts: vec![chart],
+            tables: vec![PlainTable {
+                title: "Rounds",
+                header: &HEADER,
+                rows: rows(rounds),
+            }],
+            notes: vec![
+                "Hand-over and deadlock include a round trip; the judged figures are beyond it.".into(),
+            ],
+            remarks: &[],
+            small_print: &[],
+        },
     )
 }
 

@@ -45,7 +45,9 @@ pub mod runs;
 use std::process::ExitCode;
 
 use self::args::{BenchCommand, Experiment, TargetArgs};
+use crate::report::json;
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
+use crate::web::Web;
 use mote_driver::Target;
 use mote_driver::url::Host;
 use mote_measure::cpu::{self, ProcessTree};
@@ -65,7 +67,36 @@ pub fn run(command: BenchCommand) -> ExitCode {
 /// Runs a command with servers from `embedded`. Exit code 0: done and proven; 1: a proof or a target failed; 2: the
 /// experiment could not be run.
 pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCode {
-    let result = match command.experiment {
+    let web = match command.web.map(|port| Web::open(&title(), port)).transpose() {
+        Ok(web) => web,
+        Err(error) => {
+            eprintln!("mote bench: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let result = one(command.experiment, embedded);
+    if let Some(web) = web {
+        web.end(result == Ok(true));
+    }
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("mote bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command as it was typed, without where the program lies.
+fn title() -> String {
+    let words = json::command();
+    words.get(1..).unwrap_or_default().join(" ")
+}
+
+/// Whether everything holds that the experiment proves; an error is that it could not be run.
+fn one(experiment: Experiment, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    match experiment {
         Experiment::Tpcc(args) => tpcc::run(&args, embedded),
         Experiment::Tpcb(args) => workload::tpcb(&args, embedded),
         Experiment::Ycsb(args) => workload::ycsb(&args, embedded),
@@ -97,14 +128,6 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Runs(args) => runs::list(&args),
         Experiment::Diff(args) => runs::diff(&args),
         Experiment::Groupcommit(args) => group_commit::run(&args, embedded),
-    };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("mote bench: {error}");
-            ExitCode::from(2)
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::args::{NeighboursArgs, TargetArgs};
 use super::{Subject, default_driver_threads};
 use crate::report::html::{self, NeighbourBar, NeighbourLimits};
-use crate::report::{json, table};
+use crate::report::{json, page, table};
 use crate::server::EmbeddedServer;
 use mote_workload::closed_loop::LoopPlan;
 use mote_workload::neighbours::{self, Beside, HEAVY, Heavy};
@@ -124,7 +124,7 @@ pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let bars: Vec<NeighbourBar<'_>> = lines.iter().map(Line::bar).collect();
         let alone: Vec<(&str, f64)> = systems
             .iter()
@@ -135,7 +135,7 @@ pub fn run(args: &NeighboursArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
             says: &says,
             deaf_max_ms: DEAF_MAX_MS,
         };
-        html::neighbours(&document, &bars, &alone, &limits, &HEADER, &rows).write(path)?;
+        html::neighbours(&document, &bars, &alone, &limits, &HEADER, &rows).deliver(&args.html)?;
     }
     for (_, subject) in systems {
         subject.stop()?;

@@ -1,5 +1,6 @@
 //! An observer of experiments that says what goes on, and nothing each second.
 
+use crate::board;
 use mote_measure::outcome::SeriesPoint;
 use mote_workload::tpcc::Observer;
 use mote_workload::tpcc::consistency::ConditionVerdict;
@@ -15,6 +16,7 @@ impl Quiet {
     }
 
     pub fn say(&self, what: &str) {
+        board::says(what);
         if !self.quiet {
             eprintln!("{what}");
         }

@@ -13,7 +13,7 @@ use super::systems::{Present, Systems, remove_data};
 use super::tpcc::{processors, summarize};
 use crate::report::pairs::{Behind, Cost, Paired, TARGET_HEADER, Target, confidence};
 use crate::report::section::{Proof, judgement};
-use crate::report::{html, json, table};
+use crate::report::{html, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_driver::{Admin, DriverResult};
 use mote_measure::cpu::ProcessTree;
@@ -103,8 +103,8 @@ pub fn run(args: &ReplicationArgs, embedded: &dyn EmbeddedServer) -> Result<bool
     if let Some(path) = &args.common.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.common.html {
-        html::replication(&document, &costs, &targets).write(path)?;
+    if page::is_wanted(&args.common.html) {
+        html::replication(&document, &costs, &targets).deliver(&args.common.html)?;
     }
     Ok(pass)
 }

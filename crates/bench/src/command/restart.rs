@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs, TerminalArgs};
 use super::quiet::Quiet;
 use super::tpcc as tpcc_command;
+use crate::report::charts;
+use crate::report::html::{self, Plain, PlainTable};
+use crate::report::page::{self, Rendered};
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
 use mote_driver::{Admin, Target};
@@ -261,19 +264,57 @@ pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Resul
     for remark in &remarks {
         println!("WARNING: {remark}");
     }
+    let document = json!({
+        "experiment": "coldstart",
+        "environment": json::environment(),
+        "settings": {"warehouses": args.warehouses, "runs": args.runs, "seed": args.seed,
+            "serve_options": args.server.serve_option},
+        "starts": starts,
+        "remarks": remarks,
+        "pass": pass,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "coldstart",
-            "environment": json::environment(),
-            "settings": {"warehouses": args.warehouses, "runs": args.runs, "seed": args.seed,
-                "serve_options": args.server.serve_option},
-            "starts": starts,
-            "remarks": remarks,
-            "pass": pass,
-        });
         json::write(path, &document)?;
     }
+    if page::is_wanted(&args.html) {
+        cold_start_page(&document, &starts, &remarks).deliver(&args.html)?;
+    }
     Ok(pass)
+}
+
+fn cold_start_page(document: &Value, starts: &[ColdStart], remarks: &[String]) -> Rendered {
+    let line = |of: &dyn Fn(&ColdStart) -> f64| -> Vec<(f64, f64)> {
+        starts
+            .iter()
+            .map(|start| (start.figures.image_bytes / 1e9, of(start)))
+            .collect()
+    };
+    let chart = |title, unit, lines: &[(String, Vec<(f64, f64)>)]| {
+        let mut chart = charts::ladder(title, "GB of checkpoint", unit, lines);
+        chart.option["xAxis"]["type"] = "value".into();
+        chart
+    };
+    let best = starts
+        .iter()
+        .map(|start| start.bytes_per_s / 1e9)
+        .fold(0.0, f64::max);
+    html::plain(
+        document,
+        Plain {
+            title: "Cold starts",
+            lead: "From the start of the process to the first answer, of a database that the kernel has forgotten".into(),
+            figures: vec![("GB of checkpoint a second, the fastest start".into(), format!("{best:.2}"))],
+            verdicts: starts.iter().map(ColdStart::verdict).collect(),
+            charts: vec![
+                chart("Seconds to the first answer", "s", &[("measured".into(), line(&|start| start.seconds))]),
+                chart("Rate, indexes included", "GB/s", &[("measured".into(), line(&|start| start.bytes_per_s / 1e9))]),
+            ],
+            tables: vec![PlainTable { title: "Starts", header: &COLD_START_HEADER, rows: cold_start_rows(starts) }],
+            notes: vec!["Published for a comparable engine: 50 / 100 / 150 / 250 GB in 20 / 40 / 61 / 109 s.".into()],
+            remarks,
+            small_print: &[],
+        },
+    )
 }
 
 impl ColdStart {
@@ -318,26 +359,31 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("unknown".into(), |share| format!("{:.0} %", 100.0 * share))
 }
 
+const COLD_START_HEADER: [&str; 16] = [
+    "warehouses",
+    "start",
+    "checkpoint MB",
+    "rows",
+    "index entries",
+    "log s",
+    "images s",
+    "replay s",
+    "indexes s",
+    "first answer s",
+    "CPU s",
+    "GB/s",
+    "GB/s/core",
+    "GB/CPU s",
+    "disk GB/s",
+    "of disk",
+];
+
 fn cold_start_table(starts: &[ColdStart]) -> String {
-    let header = [
-        "warehouses",
-        "start",
-        "checkpoint MB",
-        "rows",
-        "index entries",
-        "log s",
-        "images s",
-        "replay s",
-        "indexes s",
-        "first answer s",
-        "CPU s",
-        "GB/s",
-        "GB/s/core",
-        "GB/CPU s",
-        "disk GB/s",
-        "of disk",
-    ];
-    let rows: Vec<Vec<String>> = starts
+    table::table(&COLD_START_HEADER, &cold_start_rows(starts))
+}
+
+fn cold_start_rows(starts: &[ColdStart]) -> Vec<Vec<String>> {
+    starts
         .iter()
         .map(|start| {
             let figures = &start.figures;
@@ -362,8 +408,7 @@ fn cold_start_table(starts: &[ColdStart]) -> String {
                 percent(start.share_of_disk),
             ]
         })
-        .collect();
-    table::table(&header, &rows)
+        .collect()
 }
 
 /// One run of a replay experiment.
@@ -433,36 +478,90 @@ pub fn replay(args: &ReplayArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
     for remark in &remarks {
         println!("WARNING: {remark}");
     }
+    let document = json!({
+        "experiment": "replay",
+        "environment": json::environment(),
+        "settings": {"warehouses": args.warehouses, "connections": args.connections, "duration_s": args.duration,
+            "runs": args.runs, "seed": args.seed, "serve_options": options},
+        "starts": runs,
+        "remarks": remarks,
+        "pass": pass,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "replay",
-            "environment": json::environment(),
-            "settings": {"warehouses": args.warehouses, "connections": args.connections, "duration_s": args.duration,
-                "runs": args.runs, "seed": args.seed, "serve_options": options},
-            "starts": runs,
-            "remarks": remarks,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&args.html) {
+        replay_page(&document, &runs, &remarks).deliver(&args.html)?;
     }
     Ok(pass)
 }
 
-fn replay_table(runs: &[Replay]) -> String {
-    let header = [
-        "start",
-        "log MB",
-        "changes",
-        "read s",
-        "replay s",
-        "indexes s",
-        "first answer s",
-        "log MB/s",
-        "changes/s",
-        "changes/s/core",
-    ];
-    let rows: Vec<Vec<String>> = runs
+fn replay_page(document: &Value, runs: &[Replay], remarks: &[String]) -> Rendered {
+    let verdict = |run: &Replay| {
+        let says = format!(
+            "start {}: at least {} changes a second and core",
+            run.run,
+            table::grouped(TARGET_CHANGES_PER_CORE)
+        );
+        (run.changes_per_s_and_core >= TARGET_CHANGES_PER_CORE, says)
+    };
+    let rates: Vec<Option<f64>> = runs.iter().map(|run| Some(run.changes_per_s_and_core)).collect();
+    let names: Vec<String> = runs.iter().map(|run| format!("start {}", run.run)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let best = runs
         .iter()
+        .map(|run| run.changes_per_s_and_core)
+        .fold(0.0, f64::max);
+    html::plain(
+        document,
+        Plain {
+            title: "Replay of the log",
+            lead: "A killed server that begins again from its log alone".into(),
+            figures: vec![(
+                "row changes a second and core, the fastest start".into(),
+                table::grouped(best),
+            )],
+            verdicts: runs.iter().map(verdict).collect(),
+            charts: vec![charts::bars(
+                "Row changes a second and core",
+                "per second",
+                &names,
+                &[("measured".into(), rates)],
+                None,
+            )],
+            tables: vec![PlainTable {
+                title: "Starts",
+                header: &REPLAY_HEADER,
+                rows: replay_rows(runs),
+            }],
+            notes: vec![
+                "Row changes over the time of both readings of the log; indexes are built afterwards.".into(),
+            ],
+            remarks,
+            small_print: &[],
+        },
+    )
+}
+
+const REPLAY_HEADER: [&str; 10] = [
+    "start",
+    "log MB",
+    "changes",
+    "read s",
+    "replay s",
+    "indexes s",
+    "first answer s",
+    "log MB/s",
+    "changes/s",
+    "changes/s/core",
+];
+
+fn replay_table(runs: &[Replay]) -> String {
+    table::table(&REPLAY_HEADER, &replay_rows(runs))
+}
+
+fn replay_rows(runs: &[Replay]) -> Vec<Vec<String>> {
+    runs.iter()
         .map(|run| {
             let figures = &run.figures;
             vec![
@@ -478,6 +577,5 @@ fn replay_table(runs: &[Replay]) -> String {
                 table::grouped(run.changes_per_s_and_core),
             ]
         })
-        .collect();
-    table::table(&header, &rows)
+        .collect()
 }

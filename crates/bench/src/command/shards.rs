@@ -11,7 +11,7 @@ use super::tpcc::{ScratchLedger, summarize};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads};
 use crate::report::html::{self, ShardsStep};
-use crate::report::{Summary, json, table};
+use crate::report::{Summary, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_driver::Target;
 use mote_measure::cpu::ProcessTree;
@@ -146,7 +146,7 @@ pub fn run(args: &ShardsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let shown: Vec<ShardsStep<'_>> = steps
             .iter()
             .map(|step| ShardsStep {
@@ -156,7 +156,7 @@ pub fn run(args: &ShardsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
                 proven: step.pass,
             })
             .collect();
-        html::shards(&document, &shown).write(path)?;
+        html::shards(&document, &shown).deliver(&args.html)?;
     }
     Ok(pass)
 }

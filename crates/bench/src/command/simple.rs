@@ -9,6 +9,7 @@ use super::args::{CannedArgs, IngestArgs, MeasuredArgs, OutputArgs, PointArgs, R
 use super::{Subject, default_driver_threads, find_rate};
 pub use crate::report::Proofs;
 use crate::report::live::Live;
+use crate::report::page;
 use crate::report::store::Store;
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
@@ -152,14 +153,17 @@ pub fn found_rate(
     output: &OutputArgs,
     subject: Subject,
 ) -> Result<bool, String> {
-    if record.html.is_some() || record.store.is_some() {
-        return Err("--find-rate makes many runs: it takes neither --html nor --store".into());
+    if record.store.is_some() {
+        return Err("--find-rate makes many runs: it takes no --store".into());
     }
     print!("{}", find_rate::text(&search));
+    let document = json!({"experiment": format!("{name} find-rate"), "environment": json::environment(),
+        "target": subject.target.to_string(), "search": search, "pass": search.rate > 0.0});
     if let Some(path) = &output.json {
-        let document = json!({"experiment": format!("{name} find-rate"), "environment": json::environment(),
-            "target": subject.target.to_string(), "search": search, "pass": search.rate > 0.0});
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&record.html) {
+        find_rate::page(name, &document, &search).deliver(&record.html)?;
     }
     subject.stop()?;
     Ok(search.rate > 0.0)
@@ -256,9 +260,9 @@ pub fn finish(
         let number = Store::open(path)?.save(&document, run.kinds, outcome)?;
         println!("kept as run {number} of {}", path.display());
     }
-    if let Some(path) = &record.html {
+    if page::is_wanted(&record.html) {
         let page = html::simple(&document, run.kinds, summary, outcome, &run.proofs);
-        page.write(path)?;
+        page.deliver(&record.html)?;
     }
     subject.stop()?;
     Ok(pass)

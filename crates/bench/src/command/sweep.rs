@@ -6,8 +6,10 @@ use serde_json::json;
 use super::args::{SweepArgs, TargetArgs};
 use super::tpcc::summarize;
 use super::{Subject, default_driver_threads};
+use crate::board;
 use crate::report::html::{self, LadderStep};
 use crate::report::live::Live;
+use crate::report::page;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use mote_measure::outcome::SeriesPoint;
@@ -82,7 +84,7 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let steps: Vec<LadderStep<'_>> = steps
             .iter()
             .map(|step| LadderStep {
@@ -92,7 +94,7 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
             })
             .collect();
         let page = html::ladder(&document, &steps);
-        page.write(path)?;
+        page.deliver(&args.html)?;
     }
     for (_, subject) in systems {
         subject.stop()?;
@@ -127,6 +129,7 @@ struct Watcher {
 
 impl Observer for Watcher {
     fn phase(&mut self, what: &str) {
+        board::says(what);
         if !self.quiet {
             eprintln!("{what}");
         }

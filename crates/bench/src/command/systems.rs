@@ -26,6 +26,8 @@ pub struct Present {
     pub version: String,
     pub(in crate::command) subject: Subject,
     pub settings: Value,
+    /// Where an experiment's own server keeps its data.
+    pub(in crate::command) data: Option<PathBuf>,
     pub(in crate::command) hands: Hands,
 }
 
@@ -55,6 +57,28 @@ impl Present {
         let root = own.or_else(|| local_server(&self.subject.target));
         self.subject.processes = root.and_then(ProcessTree::new);
         Ok(())
+    }
+
+    /// Whether somebody here can end it in order and start it again.
+    pub(super) fn can_be_restarted(&self) -> bool {
+        match (&self.subject.own, &self.hands) {
+            (Some(_), _) | (None, Hands::Program(_)) => true,
+            (None, Hands::Described(file)) => file.start_primary.is_some() && file.stop_primary.is_some(),
+            (None, _) => false,
+        }
+    }
+
+    /// Ends a server that will be started again, and lets it write what it has to.
+    pub(super) fn end_in_order(&mut self) -> Result<(), String> {
+        match (&mut self.subject.own, &self.hands) {
+            (Some(own), _) => own.terminate(),
+            (None, Hands::Program(program)) => tell(program, "stop", &self.name).map(|_| ()),
+            (None, Hands::Described(file)) => match &file.stop_primary {
+                Some(stop) => shell(stop),
+                None => Err("the cluster file has no stop-primary".into()),
+            },
+            (None, _) => Err("nobody here can stop it".into()),
+        }
     }
 
     /// Lets a system that a program has started stop and start with so much memory for its buffers; `None` is as it was. False for
@@ -188,11 +212,12 @@ fn one(
             (asked, Some(url), Hands::Program(program.to_path_buf()))
         }
     };
+    let data = url.is_none().then(|| directory.join(OWN_DATA));
     let target_args = match &url {
         Some(url) => TargetArgs::server(url),
         None => TargetArgs {
             target: None,
-            data: Some(directory.join(OWN_DATA)),
+            data: data.clone(),
             ..TargetArgs::server("")
         },
     };
@@ -206,6 +231,7 @@ fn one(
             name: name.to_string(),
             version,
             settings,
+            data,
             subject,
             hands,
         }),

@@ -6,7 +6,9 @@ use super::args::TpccArgs;
 use super::find_rate::{self, RateGoal};
 use super::victim::Patient;
 use super::{Subject, default_driver_threads, properties};
+use crate::board;
 use crate::report::live::Live;
+use crate::report::page;
 use crate::report::store::Store;
 use crate::report::{Summary, benchmarksql, html, json, table};
 use crate::server::EmbeddedServer;
@@ -61,9 +63,9 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
         let run = Store::open(path)?.save(&document, KIND_NAMES, outcome)?;
         println!("kept as run {run} of {}", path.display());
     }
-    if let (Some(path), Some(summary)) = (&args.record.html, &summary) {
+    if let (true, Some(summary)) = (page::is_wanted(&args.record.html), &summary) {
         let page = html::tpcc(&experiment, summary, &document);
-        page.write(path)?;
+        page.deliver(&args.record.html)?;
     }
     subject.stop()?;
     Ok(experiment.pass())
@@ -110,14 +112,8 @@ fn find_rate(
     subject: Subject,
     console: &mut Console,
 ) -> Result<bool, String> {
-    if settings.load == LoadMode::Only
-        || args.record.html.is_some()
-        || args.record.store.is_some()
-        || args.csv.is_some()
-    {
-        return Err(
-            "--find-rate makes many runs: it takes none of --load only, --html, --store and --csv".into(),
-        );
+    if settings.load == LoadMode::Only || args.record.store.is_some() || args.csv.is_some() {
+        return Err("--find-rate makes many runs: it takes none of --load only, --store and --csv".into());
     }
     let mut consistent = Vec::new();
     let mut load = settings.load;
@@ -143,11 +139,14 @@ fn find_rate(
     let pass = search.rate > 0.0 && consistent.iter().all(|verdict| verdict.pass);
     print!("{}", find_rate::text(&search));
     println!("\n{} {DISCLAIMER}", table::pass(pass));
+    let document = serde_json::json!({"experiment": "tpcc find-rate", "disclaimer": DISCLAIMER,
+        "environment": json::environment(), "settings": settings, "search": search, "consistency": consistent,
+        "pass": pass});
     if let Some(path) = &args.output.json {
-        let document = serde_json::json!({"experiment": "tpcc find-rate", "disclaimer": DISCLAIMER,
-            "environment": json::environment(), "settings": settings, "search": search, "consistency": consistent,
-            "pass": pass});
         json::write(path, &document)?;
+    }
+    if page::is_wanted(&args.record.html) {
+        find_rate::page("order entry", &document, &search).deliver(&args.record.html)?;
     }
     subject.stop()?;
     Ok(pass)
@@ -206,6 +205,7 @@ struct Console {
 
 impl Observer for Console {
     fn phase(&mut self, what: &str) {
+        board::says(what);
         if !self.quiet {
             eprintln!("{what}");
         }

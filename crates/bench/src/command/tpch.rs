@@ -32,7 +32,7 @@ pub fn run(args: &TpcHArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
         title: "TPC-H's queries",
         size: format!("scale {}", args.scale),
         settings: json!({"scale": args.scale, "seed": asking.seed}),
-        html: asking.html.as_ref(),
+        html: &asking.html,
         output: &asking.output,
     };
     let pass = asked::tell(&topic, patience, &lines, &servers)?;

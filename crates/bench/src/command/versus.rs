@@ -10,7 +10,7 @@ use super::tpcc::{processors, summarize};
 use super::{Subject, default_driver_threads, workload};
 use crate::report::table::{COMPARISON_HEADER, comparison_row};
 use crate::report::versus::{Outcome, System};
-use crate::report::{Summary, html, json, table};
+use crate::report::{Summary, html, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_driver::Admin;
 use mote_measure::RunOutcome;
@@ -354,7 +354,7 @@ fn report(
     rounds: usize,
     pass: bool,
 ) -> Result<(), String> {
-    if args.output.json.is_none() && args.html.is_none() {
+    if args.output.json.is_none() && !page::is_wanted(&args.html) {
         return Ok(());
     }
     let systems: Vec<_> = contenders
@@ -390,10 +390,10 @@ fn report(
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let systems: Vec<&System> = contenders.iter().map(|contender| &contender.system).collect();
         let page = html::versus(&document, &systems, results);
-        page.write(path)?;
+        page.deliver(&args.html)?;
     }
     Ok(())
 }

@@ -34,8 +34,26 @@ pub fn environment() -> Value {
         "cpus": std::thread::available_parallelism().map_or(0, usize::from),
         "memory": memory,
         "kernel": read("/proc/sys/kernel/osrelease").trim(),
-        "command": std::env::args().collect::<Vec<_>>(),
+        "command": command(),
     })
+}
+
+/// The command line as a report may show it: a report is shared, and a password in a URL is not.
+pub fn command() -> Vec<String> {
+    std::env::args_os()
+        .map(|word| without_password(&word.to_string_lossy()))
+        .collect()
+}
+
+fn without_password(word: &str) -> String {
+    let hidden = || {
+        let (scheme, rest) = word.split_once("://")?;
+        let place = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (user, hosts) = rest[..place].rsplit_once('@')?;
+        let (user, _) = user.split_once(':')?;
+        Some(format!("{scheme}://{user}:***@{hosts}{}", &rest[place..]))
+    };
+    hidden().unwrap_or_else(|| word.to_string())
 }
 
 pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) -> Value {
@@ -86,4 +104,18 @@ pub fn histograms(kinds: &[&str], outcome: &RunOutcome) -> Value {
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), String> {
     let text = serde_json::to_string_pretty(value).map_err(|error| format!("{}: {error}", path.display()))?;
     std::fs::write(path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_no_part_of_a_report() {
+        let shown = without_password("pg=postgres://me:se@cret@h:1,i:2/d?x=a@b:c");
+        assert_eq!(shown, "pg=postgres://me:***@h:1,i:2/d?x=a@b:c");
+        for plain in ["postgres://me@h/d", "postgres:///d?host=/tmp", "--rate", "a:b@c"] {
+            assert_eq!(without_password(plain), plain);
+        }
+    }
 }

@@ -5,14 +5,16 @@
 //! Leaves out: what stands on which page (`html`), and what a chart looks like (`charts`).
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const CHARTS_SCRIPT: &str = include_str!("../../assets/echarts.min.js");
-const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
-const STYLE: &str = include_str!("../../assets/page.css");
+use crate::board;
+
+pub(crate) const CHARTS_SCRIPT: &str = include_str!("../../assets/echarts.min.js");
+pub(crate) const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
+pub(crate) const STYLE: &str = include_str!("../../assets/page.css");
 
 /// How a figure or a cell stands out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,9 @@ impl Tone {
             "PASS" | "faster" | "yes" => Tone::Good,
             "FAIL" | "slower" | "NO" => Tone::Bad,
             "NOTE" | "note" | "undecided" => Tone::Warn,
+            _ if word.starts_with("better ") => Tone::Good,
+            _ if word.starts_with("worse ") => Tone::Bad,
+            _ if word.starts_with("undecided ") => Tone::Warn,
             _ => Tone::Plain,
         }
     }
@@ -56,13 +61,24 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// Writes the page if a file is asked for, and shows it to whoever looks at the live page.
+    pub fn deliver(&self, path: &Option<PathBuf>) -> Result<(), String> {
+        board::publish(&self.html);
+        path.as_deref().map_or(Ok(()), |path| self.write(path))
+    }
+
     /// Writes the page, and its Markdown beside it under the same name.
-    pub fn write(&self, path: &Path) -> Result<(), String> {
+    fn write(&self, path: &Path) -> Result<(), String> {
         let written = std::fs::write(path, &self.html);
         written.map_err(|error| format!("{}: {error}", path.display()))?;
         let beside = path.with_extension("md");
         std::fs::write(&beside, &self.markdown).map_err(|error| format!("{}: {error}", beside.display()))
     }
+}
+
+/// Whether a page has readers: a file is asked for, or somebody may look at the live page.
+pub fn is_wanted(path: &Option<PathBuf>) -> bool {
+    path.is_some() || board::here().is_some()
 }
 
 pub struct Page {
@@ -157,16 +173,23 @@ impl Page {
     }
 
     fn put_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        // A column of sentences is read from the left, also where one of them is short.
+        let is_text = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            column > 0 && cells.map(|cell| cell.chars().count()).max().unwrap_or(0) > 40
+        };
+        let texts: Vec<bool> = (0..header.len()).map(is_text).collect();
         self.put("<div class=scroll><table><tr>");
-        for title in header {
-            self.put(&format!("<th>{}</th>", escape(title)));
+        for (title, is_text) in header.iter().zip(&texts) {
+            let class = if *is_text { "text" } else { "" };
+            self.put(&format!("<th class='{class}'>{}</th>", escape(title)));
         }
         self.put("</tr>\n");
         for row in rows {
             self.put("<tr>");
             for (column, cell) in row.iter().enumerate() {
-                let long = column > 0 && cell.chars().count() > 40;
-                let class = if long { "text" } else { Tone::of(cell).class() };
+                let is_text = texts.get(column).copied().unwrap_or(false);
+                let class = if is_text { "text" } else { Tone::of(cell).class() };
                 self.put(&format!("<td class='{class}'>{}</td>", escape(cell)));
             }
             self.put("</tr>\n");

@@ -50,6 +50,73 @@ pub struct Section {
     pub ours: Vec<Table>,
     pub notes: Vec<String>,
     pub charts: Vec<Chart>,
+    /// What it says of the first system beside each other one, for the summary.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// What in it cannot be compared, and why, for the summary.
+    #[serde(default)]
+    pub limits: Vec<String>,
+}
+
+/// A figure of the first system beside that of another one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    pub what: String,
+    /// The other one.
+    pub system: String,
+    /// The published ratio in the same sense, if there is one.
+    pub published: Option<f64>,
+    /// How many times as good the first system's figure is; below 1 the other's is better.
+    pub times: f64,
+    /// Where that lies with 99 %; `None` where a figure was measured once and does not tell how it varies.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// An interval that reaches so far has no end: too little was measured.
+pub const UNBOUNDED: f64 = 1e9;
+
+/// What a finding comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Better,
+    Worse,
+    Undecided,
+    /// There is no interval.
+    Once,
+}
+
+impl Finding {
+    pub fn verdict(&self) -> Verdict {
+        match self.interval {
+            None => Verdict::Once,
+            Some((low, _)) if low > 1.0 => Verdict::Better,
+            Some((_, high)) if high < 1.0 => Verdict::Worse,
+            Some(_) => Verdict::Undecided,
+        }
+    }
+
+    /// As a cell of the summary.
+    pub fn says(&self) -> String {
+        let digits = |value: f64| match value {
+            value if value >= 100.0 => format!("{value:.0}"),
+            value if value >= 10.0 => format!("{value:.1}"),
+            value => format!("{value:.2}"),
+        };
+        let word = match self.verdict() {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Undecided => "undecided",
+            Verdict::Once => "once",
+        };
+        let times = digits(self.times);
+        match self.interval {
+            Some((low, high)) if high < UNBOUNDED => {
+                format!("{word} {times} ({} to {})", digits(low), digits(high))
+            }
+            Some(_) => format!("{word} {times} (too short to tell)"),
+            None => format!("{word} {times}"),
+        }
+    }
 }
 
 impl Section {
@@ -89,6 +156,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_finding_says_who_is_better_and_how_sure_that_is() {
+        let finding = |times: f64, interval: Option<(f64, f64)>| Finding {
+            what: String::new(),
+            system: String::new(),
+            published: None,
+            times,
+            interval,
+        };
+        assert_eq!(
+            finding(3.0, Some((2.75, 3.25))).says(),
+            "better 3.00 (2.75 to 3.25)"
+        );
+        assert_eq!(
+            finding(0.5, Some((0.25, 0.75))).says(),
+            "worse 0.50 (0.25 to 0.75)"
+        );
+        assert_eq!(
+            finding(12.345, Some((0.9, 120.0))).says(),
+            "undecided 12.3 (0.90 to 120)"
+        );
+        assert_eq!(
+            finding(2.0, Some((0.0, UNBOUNDED))).says(),
+            "undecided 2.00 (too short to tell)"
+        );
+        assert_eq!(finding(2.0, None).says(), "once 2.00");
+    }
+
+    #[test]
     fn a_section_is_read_as_it_was_written() {
         let table = Table {
             title: "ladder".into(),
@@ -109,6 +204,14 @@ mod tests {
                 note: String::new(),
                 option: json!({"series": [1, 2.5]}),
             }],
+            findings: vec![Finding {
+                what: "NOPM".into(),
+                system: "pg15".into(),
+                published: Some(2.5),
+                times: 3.0,
+                interval: Some((2.75, 3.25)),
+            }],
+            limits: vec!["scaled".into()],
         };
         assert_eq!(Section::of_json(&section.json()), Some(section));
         assert_eq!(Section::of_json(&json!({"name": "X3"})), None);

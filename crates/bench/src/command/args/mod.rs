@@ -28,6 +28,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::web::PORT;
 use mote_measure::pinning::Pins;
 use mote_workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 use mote_workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
@@ -40,6 +41,13 @@ use mote_workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, Load
 /// Exit code 0: the experiment ran and everything it proves holds. 1: a proof or a target failed. 2: it did not run.
 #[derive(Args, Debug)]
 pub struct BenchCommand {
+    /// Show what goes on as a page for a browser on this machine, http://127.0.0.1:PORT/, while the command runs [port: 5480]
+    ///
+    /// Port 0 is a free one; the address is written to standard error. The page shows the run under way in the report's charts, the
+    /// runs before it, and the report as far as there is one. It is served on the loopback alone. At the end the command waits
+    /// some seconds for a browser that is looking, so that it gets the report.
+    #[arg(long, global = true, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = PORT)]
+    pub web: Option<u16>,
     #[command(subcommand)]
     pub experiment: Experiment,
 }
@@ -195,6 +203,9 @@ pub struct AcidArgs {
     /// Decides which customers and items are used
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

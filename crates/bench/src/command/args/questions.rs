@@ -46,6 +46,9 @@ pub struct CompareArgs {
     pub driver_threads: Option<usize>,
     #[command(flatten)]
     pub terminals: TerminalArgs,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -199,6 +202,9 @@ pub struct ColdStartArgs {
     /// Decides the data
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -231,6 +237,9 @@ pub struct ReplayArgs {
     pub seed: u64,
     #[command(flatten)]
     pub terminals: TerminalArgs,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -266,6 +275,9 @@ pub struct HotRowArgs {
     /// Threads that drive the connections; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -356,6 +368,9 @@ pub struct HistoryArgs {
     /// Pass exactly if this anomaly was found, forbidden or not
     #[arg(long, value_name = "ANOMALY")]
     pub expect: Option<String>,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Write everything that was found out, with every setting, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -443,6 +458,9 @@ pub struct GroupCommitArgs {
     pub driver_threads: Option<usize>,
     #[command(flatten)]
     pub terminals: TerminalArgs,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -33,6 +33,9 @@ pub struct DiffArgs {
     /// The SQLite file that runs were kept in
     #[arg(long, value_name = "FILE")]
     pub store: PathBuf,
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Chance that all intervals of a type hold the truth
     #[arg(long, default_value_t = 0.99, value_name = "SHARE", value_parser = parse_confidence)]
     pub confidence: f64,

@@ -138,6 +138,8 @@ impl Report<'_> {
                     None => {
                         section.ours.clear();
                         section.charts.clear();
+                        section.findings.clear();
+                        section.limits.clear();
                         section.notes = vec!["To come: it has not been measured yet.".into()];
                     }
                 }
@@ -184,6 +186,8 @@ impl Report<'_> {
             "to_come": to_come,
             "steps": with_earlier("steps", measured.steps_json()),
             "fail_overs": with_earlier("fail_overs", staged(Stage::FailOvers, &measured.fail_overs)),
+            "restarts": with_earlier("restarts", staged(Stage::ColdStarts, &measured.restarts)),
+            "copies": with_earlier("copies", staged(Stage::Ingest, &measured.copies)),
             "shards": with_earlier("shards", staged(Stage::Shards, &measured.shards)),
             "proofs": with_earlier("proofs", measured.proofs.iter().map(|proof| json!(proof)).collect()),
             "failed": failures,
@@ -194,7 +198,7 @@ impl Report<'_> {
         json::write(&half, &document)?;
         std::fs::rename(&half, &path).map_err(|error| format!("{}: {error}", path.display()))?;
         let sections: Vec<&Section> = sections.iter().collect();
-        html::seeds(&document, &sections).write(&self.directory.join(PAGE))
+        html::seeds(&document, &sections).deliver(&Some(self.directory.join(PAGE)))
     }
 
     pub fn page(&self) -> std::path::PathBuf {
@@ -251,6 +255,8 @@ mod tests {
             title: String::new(),
             published: Vec::new(),
             ours: vec![ours],
+            findings: Vec::new(),
+            limits: Vec::new(),
             notes: Vec::new(),
             charts: Vec::new(),
         }

@@ -13,8 +13,10 @@ use super::super::restart::{ColdStart, measure_cold_starts};
 use super::super::shards;
 use super::super::systems::{Present, Systems, remove};
 use super::super::tpcc::summarize;
+use super::copies::{self, Copied};
 use super::pairs;
 use super::plan::{Plan, SHARDS};
+use super::restarts::{self, Restart};
 use super::stage::{Ended, Stage};
 use crate::report::section::Proof;
 use crate::report::{Summary, table};
@@ -83,6 +85,10 @@ pub struct Measurements {
     pub no_standby: Vec<(String, String)>,
     pub not_failed_over: Vec<(String, String)>,
     pub proofs: Vec<StagedProof>,
+    /// Starts of every system, and who was not started anew, with the reason.
+    pub restarts: Vec<Restart>,
+    pub not_restarted: Vec<(String, String)>,
+    pub copies: Vec<Copied>,
     /// System, number of connections, and why it did not run.
     pub failures: Vec<(String, usize, String)>,
     /// Of the measurement that goes on: what its time did not suffice for, and what failed.
@@ -183,10 +189,13 @@ pub fn one(
                     ingest_step(plan, system, measured, quiet)?;
                 }
             }
-            Ok(())
+            copies::copies(plan, systems, measured, quiet)
         }
         Stage::Shards => scale_out(args, plan, embedded, measured, quiet),
-        Stage::ColdStarts => cold_starts(args, plan, embedded, measured, quiet),
+        Stage::ColdStarts => {
+            cold_starts(args, plan, embedded, measured, quiet)?;
+            restarts::restarts(plan, systems, measured, quiet)
+        }
         Stage::FailOvers => pairs::fail_overs(args, plan, systems, embedded, measured, quiet),
     }
 }
@@ -212,6 +221,7 @@ fn cold_starts(
             warehouses: vec![warehouses],
             runs: 1,
             seed: plan.seed,
+            html: None,
             output: OutputArgs {
                 json: None,
                 progress: false,

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget), `stage` (what is
 //! measured, one after the other, each within its share of the time), `measure` (two ladders, ingest, several servers, cold
-//! starts), `pairs` (primary and standby), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
+//! starts), `pairs` (primary and standby), `restarts` and `copies` (what other systems do at a start, and with COPY), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
 //! after each measurement, and how a later run goes on).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
@@ -15,6 +15,8 @@ pub mod plan;
 mod stage;
 mod measure;
 mod pairs;
+mod restarts;
+mod copies;
 pub mod sections;
 mod kept;
 

@@ -9,8 +9,8 @@ use super::stage::Stage;
 
 /// X1 to X4 and X7: the connections of the published ladder.
 const LADDER: [usize; 6] = [32, 64, 128, 256, 512, 768];
-/// X10 and X11: those of the published table.
-const SIDE_BY_SIDE: [usize; 4] = [20, 50, 100, 200];
+/// X10 and X11: those of the two published tables together.
+const SIDE_BY_SIDE: [usize; 8] = [20, 50, 100, 200, 400, 600, 800, 1000];
 /// X13: how many servers share the warehouses, step by step.
 pub const SHARDS: [usize; 3] = [1, 2, 4];
 /// Of the budget that goes into steps of ladders; loading, checking and the rest take what is left.
@@ -68,7 +68,7 @@ impl Plan {
             wants(Stage::Standbys),
         );
         let (fail_overs, shards) = (wants(Stage::FailOvers), wants(Stage::Shards));
-        let single = usize::from(ingest)
+        let single = 2 * usize::from(ingest)
             + 2 * usize::from(windows)
             + 2 * usize::from(standbys)
             + usize::from(fail_overs);

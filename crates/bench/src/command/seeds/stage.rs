@@ -91,13 +91,14 @@ impl Stage {
             Stage::SideBySide => systems * (plan.side_by_side.len() as f64 * step + all),
             Stage::Windows => systems * (2.0 * step + 2.0 * START_S),
             Stage::Standbys => systems * (2.0 * step + 2.0 * START_S),
-            Stage::Ingest => systems * (step + START_S),
+            Stage::Ingest => systems * (2.0 * step + START_S),
             Stage::Shards => SHARDS.len() as f64 * (step + load(f64::from(plan.shard_warehouses()))),
             Stage::ColdStarts => {
                 let loads = plan.cold_start_warehouses.iter();
-                loads
+                let own: f64 = loads
                     .map(|warehouses| load(f64::from(*warehouses)) + START_S)
-                    .sum()
+                    .sum();
+                own + systems * 2.0 * START_S
             }
             Stage::FailOvers => systems * (step + FAIL_OVER_S),
         }

@@ -13,7 +13,7 @@ use super::args::{SpeedArgs, SpeedPart};
 use super::contenders::{self, Contender};
 use super::judgement::{self, Judgement};
 use super::quiet::Quiet;
-use crate::report::{html, json, table};
+use crate::report::{html, json, page, table};
 use crate::server::EmbeddedServer;
 use mote_workload::tpcc::DISCLAIMER;
 
@@ -106,13 +106,13 @@ fn report(
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
     }
-    if let Some(path) = &args.html {
+    if page::is_wanted(&args.html) {
         let bars: Vec<(&str, Option<f64>)> = lines
             .iter()
             .map(|line| (line.what.as_str(), line.of_target()))
             .collect();
         let rows = judgement::rows(lines);
-        html::speed(&document, &bars, &judgement::HEADER, &rows, &laboratory.remarks).write(path)?;
+        html::speed(&document, &bars, &judgement::HEADER, &rows, &laboratory.remarks).deliver(&args.html)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ pub use system::{machine, recovery};
 
 use serde_json::{Value, json};
 
-use super::page::Chart;
+pub use super::page::Chart;
 use mote_measure::RunOutcome;
 use mote_measure::buckets::Buckets;
 use mote_measure::outcome::SeriesPoint;
@@ -366,6 +366,38 @@ pub fn frequency(kinds: &[KindLatency<'_>]) -> Chart {
         note: String::new(),
         option,
     }
+}
+
+/// How often terminals thought for how long after a new order (the picture of clause 5.6.3). Classes are fifths of the mean; the last
+/// one holds all that are longer.
+pub fn think_times(classes: &[u64]) -> Chart {
+    let names: Vec<String> = (0..classes.len())
+        .map(|class| match class + 1 == classes.len() {
+            true => "more".to_string(),
+            false => format!("{:.1}", class as f64 / 5.0),
+        })
+        .collect();
+    let mut option = frame(
+        "think times",
+        vec![json!({"type": "bar", "name": "new orders", "data": classes, "barCategoryGap": "8%"})],
+    );
+    option["xAxis"] = json!({"type": "category", "data": names, "name": "multiples of the mean, from", "nameLocation": "middle",
+        "nameGap": 26, "axisLabel": {"hideOverlap": true}, "splitLine": {"show": false}});
+    option["grid"]["bottom"] = json!(28);
+    Chart {
+        title: "Think times of new orders: frequency".into(),
+        note: "Clause 5.6.3. Drawn from a negative exponential distribution that is cut at ten times the mean (clause 5.2.5.4).".into(),
+        option,
+    }
+}
+
+/// Response time against throughput (the picture of clause 5.6.2): a point for each step of each line.
+pub fn against_throughput(title: &str, y_name: &str, lines: &[(String, Vec<(f64, f64)>)]) -> Chart {
+    let mut chart = ladder(title, "NOPM", y_name, lines);
+    chart.option["xAxis"]["type"] = "value".into();
+    chart.option["tooltip"]["trigger"] = "item".into();
+    chart.note = "Where a line turns back, more connections bring waiting and no throughput.".into();
+    chart
 }
 
 /// Quartiles with the first and the last hundredth.

@@ -66,6 +66,11 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> Rendered {
             "ms",
             &lines(&|summary| summary.kinds[0].p99_ms),
         ),
+        charts::against_throughput(
+            "New order: p90 against throughput",
+            "ms",
+            &against(steps, &systems),
+        ),
         charts::ladder(
             "Server CPU per transaction",
             "connections",
@@ -102,6 +107,16 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> Rendered {
     page.table(&header, &rows);
     circumstances(&mut page, document);
     page.finish(&small_print())
+}
+
+/// Each system's steps as points of throughput and the 90th percentile.
+fn against(steps: &[LadderStep<'_>], systems: &[&str]) -> Vec<(String, Vec<(f64, f64)>)> {
+    let of = systems.iter().map(|system| {
+        let own = steps.iter().filter(|step| step.system == *system);
+        let points = own.map(|step| (step.summary.first_kind_per_minute(), step.summary.kinds[0].p90_ms));
+        (system.to_string(), points.collect())
+    });
+    of.collect()
 }
 
 /// Order entry over a number of servers.

@@ -1,5 +1,5 @@
 //! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints, of heavy
-//! neighbours, of a primary and its standby (`pairs`), of queries that were asked (`asked`), of figures and targets (`speed`), of the published experiments (`seeds`). Here is what several of them show.
+//! neighbours, of a primary and its standby (`pairs`), of one thing that was asked (`plain`), of queries (`asked`), of figures and targets (`speed`), of the published experiments (`seeds`). Here is what several of them show.
 //!
 //! The order is the same everywhere: verdict and figures, pictures, tables, proofs, then what is needed to judge and to
 //! repeat it: settings, machine, command.
@@ -7,8 +7,11 @@
 mod asked;
 mod checkpoint;
 mod ladder;
+#[cfg(test)]
+mod made_up;
 mod neighbours;
 mod pairs;
+mod plain;
 mod run;
 mod seeds;
 mod speed;
@@ -21,6 +24,7 @@ pub use self::checkpoint::{CheckpointPicture, checkpoint};
 pub use self::ladder::{LadderStep, ShardsStep, ladder, shards};
 pub use self::neighbours::{NeighbourBar, NeighbourLimits, neighbours};
 pub use self::pairs::{failover, replication};
+pub use self::plain::{Plain, PlainTable, plain};
 pub use self::run::{simple, tpcc};
 pub use self::seeds::seeds;
 pub use self::speed::speed;

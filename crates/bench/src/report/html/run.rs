@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{audit, card, circumstances, conditions, cpu_cards, pictures, small_print, tables, validity};
+use crate::report::charts;
 use crate::report::page::{Page, Rendered, Tone};
 use crate::report::proofs::Proofs;
 use crate::report::summary::Summary;
@@ -47,6 +48,9 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Ren
     validity(&mut page, summary, &document["remarks"]);
     if let Some(outcome) = &experiment.outcome {
         pictures(&mut page, KIND_NAMES, Some(Kind::Delivery as usize), outcome);
+    }
+    if let Some(classes) = &experiment.think_times {
+        page.charts(&[charts::think_times(classes)]);
     }
     tables(&mut page, summary);
     if let Some(kept) = &experiment.kept {

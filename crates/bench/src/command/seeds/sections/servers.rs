@@ -72,7 +72,39 @@ impl Maker<'_> {
             &["GB of checkpoint", "seconds", "GB/s", "of the published 2.5 GB/s"],
             rows.collect(),
         );
-        section.notes.push("mote only: `mote bench coldstart` says what a start is made of. Other systems' starts are not measured.".into());
+        let rows = self.measured.restarts.iter().map(|restart| {
+            let megabytes = restart.data_bytes.map(|bytes| bytes / 1e6);
+            vec![
+                restart.system.clone(),
+                number(megabytes),
+                format!("{:.2}", restart.first_answer_s),
+                format!("{:.2}", restart.all_read_s),
+                number(megabytes.map(|size| size / restart.all_read_s)),
+            ]
+        });
+        let header = [
+            "system",
+            "data, MB",
+            "first answer, s",
+            "every row read once, s",
+            "MB/s until then",
+        ];
+        let title = format!(
+            "restart of {} warehouse(s), stopped in order, files forgotten by the kernel",
+            self.plan.warehouses
+        );
+        self.table(section, &title, &header, rows.collect());
+        for (system, why) in &self.measured.not_restarted {
+            section
+                .notes
+                .push(format!("{system} was not started anew: {}", sentence(why)));
+        }
+        section.notes.push(
+            "The first table is mote by size (`mote bench coldstart` says what a start is made of). A system that reads rows from disk when \
+             they are wanted answers before it has read any; one that holds them in memory answers when it has read all. So the \
+             second table tells both moments; rows are read by one connection, a sum over each table."
+                .into(),
+        );
         self.scale(section, "50 to 250 GB");
     }
 
