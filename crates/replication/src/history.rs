@@ -54,6 +54,17 @@ impl History {
         marks.get(index + 1).map_or(end, |next| next.previous_end)
     }
 
+    /// A term that both logs have, begun in each by another node: one record was followed by two. Neither log can be told to
+    /// be the right one.
+    pub fn twin(&self, theirs: &[TermMark]) -> Option<u32> {
+        let mut terms = theirs.iter().rev();
+        let twin = terms.find(|mark| {
+            let mut ours = self.marks.iter().rev();
+            ours.any(|other| other.term == mark.term && other != *mark)
+        });
+        twin.map(|mark| mark.term)
+    }
+
     /// Up to where this log, ending at `end`, and one with the terms `theirs`, ending at `their_end`, are the same. `None`:
     /// nothing tells that they have anything in common.
     pub fn common_end(&self, end: Lsn, theirs: &[TermMark], their_end: Lsn) -> Option<Lsn> {
@@ -115,6 +126,16 @@ mod tests {
         assert_eq!(cut(&[mark(2, 100, 100), mark(3, 300, 300)], 990), Some(100));
         assert_eq!(cut(&[], 100), Some(100));
         assert_eq!(cut(&[], 164), None);
+    }
+
+    #[test]
+    fn a_term_that_two_have_begun_is_found() {
+        let ours = History::new(vec![mark(1, 100, 100), mark(4, 500, 490), mark(6, 900, 900)]);
+        let mut twin = mark(4, 500, 490);
+        twin.nonce = 77;
+        assert_eq!(ours.twin(&[mark(1, 100, 100), twin]), Some(4));
+        assert_eq!(ours.twin(&[mark(1, 100, 100), mark(5, 700, 700)]), None);
+        assert_eq!(ours.twin(ours.marks()), None);
     }
 
     #[test]

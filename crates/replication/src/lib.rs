@@ -10,7 +10,7 @@
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
-//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`: their names, and who should vote;
+//!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`, `wish`: their names, and who should vote;
 //!     `outlook`: what the next failure costs.
 //!  7. `vote`: promises and campaigns, by which the next primary is found; `member`: when a node does what of all that.
 //!
@@ -41,6 +41,7 @@ pub mod slots;
 mod small_file;
 pub mod vote;
 pub mod wire;
+pub mod wish;
 
 /// A data directory, by the number drawn when it was made: a copy of it under the same name is another node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

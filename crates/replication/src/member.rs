@@ -63,6 +63,8 @@ pub struct Member {
     hurries_until_ns: u64,
     /// It had a stream when it was asked last.
     streamed: bool,
+    /// It has had one in this life: so somebody led whom a record of this life names.
+    has_streamed: bool,
     /// The highest term that anybody has promised.
     highest: u32,
     part: Part,
@@ -118,15 +120,16 @@ impl Member {
         Member {
             id,
             highest: voter.promised(),
+            newest: voter.seen(),
             voter,
             patience_ns,
             prng,
             read: None,
-            newest: 0,
             reading: false,
             read_next_ns: 0,
             hurries_until_ns: 0,
             streamed: false,
+            has_streamed: false,
             part: Part::Following,
         }
     }
@@ -220,6 +223,7 @@ impl Member {
     /// One that does not lead. `stream`: the term of the primary whose log it takes, 0 while that has not answered.
     pub fn step(&mut self, now_ns: u64, stream: Option<u32>) -> Option<Act> {
         let ended = std::mem::replace(&mut self.streamed, stream.is_some()) && stream.is_none();
+        self.has_streamed |= stream.is_some_and(|term| term > 0);
         let retry_ns = self.retry_ns(now_ns);
         match &mut self.part {
             Part::Following => {
@@ -311,6 +315,18 @@ impl Member {
                 self.part = Part::Asking(candidacy);
                 None
             }
+            // Its own word is enough by the record. Whoever has just started knows of the past what its disk knows: it gives
+            // others the time to tell of a term that the record does not know of. A voter that is gone costs that time.
+            Verdict::Lead
+                if !candidacy.firm
+                    && !self.has_streamed
+                    && now_ns < candidacy.until_ns
+                    && !candidacy.campaign.has_enough_voters()
+                    && !candidacy.campaign.is_answered_by_all() =>
+            {
+                self.part = Part::Asking(candidacy);
+                None
+            }
             // First without obligation: a deaf node disturbs nobody.
             Verdict::Lead if !candidacy.firm => Some(self.ask(candidacy.campaign.again(), true, now_ns)),
             Verdict::Lead => {
@@ -321,7 +337,7 @@ impl Member {
                     next,
                 })
             }
-            Verdict::Open | Verdict::Behind(_) | Verdict::Outbid(_) => None,
+            Verdict::Open | Verdict::Behind(_) | Verdict::Outbid(_) | Verdict::Stale(_) => None,
         }
     }
 

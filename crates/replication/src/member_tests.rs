@@ -153,3 +153,68 @@ fn who_hears_of_another_leader_looks_at_once_and_often() {
     }
     assert!((25..=51).contains(&reads), "{reads}");
 }
+
+/// Asks of `node`, which is recorded as the leader and has answered itself.
+fn asks_alone(node: &mut Member, now_ns: &mut u64) -> Ask {
+    let ask = match next(node, now_ns, None, &record()) {
+        Act::Ask(ask) => ask,
+        act => panic!("{act:?}"),
+    };
+    assert_eq!((ask.term, ask.firm), (5, false));
+    node.answered(&ask, answer(A));
+    ask
+}
+
+/// Trace 16, and 7: its own word is enough, but others may know of a term that the record does not know of.
+#[test]
+fn who_has_just_started_hears_the_others_before_its_own_word_is_enough() {
+    let (mut node, mut now_ns) = (member(A), 0);
+    let ask = asks_alone(&mut node, &mut now_ns);
+    assert_eq!(node.step(now_ns, None), None);
+    let firm = Some(Act::Ask(Ask { firm: true, ..ask }));
+    assert_eq!(node.step(now_ns + PATIENCE_NS / 2, None), firm);
+
+    // All have answered: nobody is waited for.
+    let (mut node, mut now_ns) = (member(A), 0);
+    let ask = asks_alone(&mut node, &mut now_ns);
+    for id in [B, C] {
+        let granted = false;
+        node.answered(
+            &ask,
+            Answer {
+                granted,
+                ..answer(id)
+            },
+        );
+    }
+    assert_eq!(node.step(now_ns, None), firm);
+
+    // One has frames of a term that was recorded after this record.
+    let (mut node, mut now_ns) = (member(A), 0);
+    let ask = asks_alone(&mut node, &mut now_ns);
+    let last_term = 5;
+    node.answered(
+        &ask,
+        Answer {
+            last_term,
+            ..answer(C)
+        },
+    );
+    assert_eq!(node.step(now_ns + PATIENCE_NS / 2, None), None);
+}
+
+#[test]
+fn a_record_of_the_past_is_not_campaigned_under_after_a_restart_either() {
+    let world = env(&SimDisk::new(1), 1).0;
+    let mut voter = Voter::open(&*world.disk, 7, 0, PATIENCE_NS).expect("the disk works");
+    let newer = record().succeeded_by(B, 5);
+    voter.note_seen(&*world.disk, &newer).expect("the disk works");
+    for id in [A, B] {
+        let voter = Voter::open(&*world.disk, 7, 0, PATIENCE_NS).expect("the disk works");
+        let mut node = Member::new(id, voter, PATIENCE_NS, Prng::new(1));
+        let mut now_ns = 10 * PATIENCE_NS;
+        for _ in 0..20 {
+            assert_eq!(next(&mut node, &mut now_ns, None, &record()), Act::Follow(A));
+        }
+    }
+}

@@ -26,6 +26,10 @@ use crate::wire::{PIECE_BYTES_MAX, Wire};
 
 const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 
+/// How long news of the horizon may wait for the next flush to carry them, where nobody waits for what followers apply. A message
+/// of its own for each flush costs a send here, and wakes the follower once more.
+pub const TELL_DELAY_NS: u64 = 5_000_000;
+
 /// Reads log that is written, for followers that are behind.
 pub trait LogSource {
     /// As [`LogRanges::read`].
@@ -61,6 +65,8 @@ struct Sending {
     position: Lsn,
     /// The horizon it was told last, and when it was told anything.
     told: Lsn,
+    /// Since when the horizon is above that.
+    untold_ns: Option<u64>,
     beat_ns: u64,
     heard_ns: u64,
     /// Whether it reports each change at once, as it was told.
@@ -187,6 +193,13 @@ impl Primary {
         self.stepped != self.agreed() || self.streams.iter().any(lacks)
     }
 
+    /// When the next step has something to tell, unless a flush tells it before.
+    pub fn due_ns(&self) -> Option<u64> {
+        let untold = self.streams.iter().filter(|stream| stream.wire.is_idle());
+        let since_ns = untold.filter_map(|stream| stream.untold_ns).min()?;
+        Some(since_ns + TELL_DELAY_NS)
+    }
+
     /// Heartbeats stop while a flush takes longer than this: a node whose disk hangs shall be replaced, though its network
     /// works. Without a call, never.
     pub fn limit_flush(&mut self, limit_ns: u64) {
@@ -303,6 +316,16 @@ impl Primary {
             let text = format!("another node named \"{name}\" is connected; give this one another --name");
             return Err((Reason::NameTaken, text));
         }
+        // Each of a cluster's terms was recorded for one node; a lone pair has nobody who would see to that.
+        if self.config.member.is_some()
+            && let Some(term) = self.history.twin(&hello.marks)
+        {
+            let text = format!(
+                "term {term} was begun by two nodes: the cluster's record was set back to an older one meanwhile. Decide \
+                 which of both logs is the right one, and start the other node on an empty directory"
+            );
+            return Err((Reason::Diverged, text));
+        }
         let Some(cut) = self.history.common_end(self.end, &hello.marks, hello.end) else {
             let text =
                 "the follower's log has no term in common with this one; start it on an empty directory";
@@ -372,6 +395,7 @@ impl Primary {
             number,
             position: block_of(cut),
             told: self.levels().stable,
+            untold_ns: None,
             beat_ns: now_ns,
             heard_ns: now_ns,
             // Until it is told.
@@ -401,7 +425,7 @@ impl Primary {
                 }
                 done = to;
                 stream.position = Lsn(from.0 + done as u64);
-                stream.told = stable;
+                (stream.told, stream.untold_ns) = (stable, None);
             }
         }
     }
@@ -477,6 +501,7 @@ impl Primary {
 
     fn hear(&mut self, index: usize, now_ns: u64) -> io::Result<()> {
         let stream = &mut self.streams[index];
+        let mut drained = false;
         loop {
             while let Some(message) = stream.wire.next_message()? {
                 let Message::Report { progress, beat_ns } = message else {
@@ -492,10 +517,12 @@ impl Primary {
                 let needs = progress.flushed.min(self.quorum.levels().stable);
                 self.slots.advance(&stream.name, block_of(needs))?;
             }
-            if !stream.wire.fill()? {
+            if drained || !stream.wire.fill()? {
                 break;
             }
             stream.heard_ns = now_ns;
+            // To ask once more would answer "nothing", mostly; its end, if that came behind, is seen by the next heartbeat.
+            drained = stream.wire.was_drained();
         }
         stream.wire.expect_open()?;
         match now_ns.saturating_sub(stream.heard_ns) > self.config.silence_ns {
@@ -525,12 +552,18 @@ impl Primary {
         now_ns.saturating_sub(self.streams[index].beat_ns) >= self.config.heartbeat_ns
     }
 
-    /// The horizon at once when it moved, since commits at `remote_apply` wait for it; else a heartbeat now and then. Not to be
-    /// called while a flush hangs.
+    /// The horizon when it moved: at once if commits at `remote_apply` wait for that, else when no flush has carried it for a
+    /// while. Else a heartbeat now and then. Not to be called while a flush hangs.
     fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn) -> io::Result<()> {
         let due = self.beat_is_due(index, now_ns);
         let stream = &mut self.streams[index];
-        let news = stable > stream.told || self.eager != stream.told_eager;
+        let since_ns = match stable > stream.told {
+            true => Some(*stream.untold_ns.get_or_insert(now_ns)),
+            false => None,
+        };
+        stream.untold_ns = since_ns;
+        let moved = since_ns.is_some_and(|since_ns| self.eager || now_ns >= since_ns + TELL_DELAY_NS);
+        let news = moved || self.eager != stream.told_eager;
         if (due || news) && stream.wire.is_idle() {
             let beat = Message::Beat {
                 stable,
@@ -539,7 +572,7 @@ impl Primary {
             };
             if stream.wire.say(&beat)? {
                 (stream.told, stream.beat_ns) = (stable, now_ns);
-                stream.told_eager = self.eager;
+                (stream.told_eager, stream.untold_ns) = (self.eager, None);
             }
         }
         self.tell_slots(index, stable)
@@ -585,7 +618,7 @@ impl Primary {
                 return Ok(false);
             }
             stream.position = Lsn(stream.position.0 + read as u64);
-            stream.told = stable;
+            (stream.told, stream.untold_ns) = (stable, None);
         }
         Ok(true)
     }

@@ -373,6 +373,64 @@ fn a_flush_that_no_follower_has_synced_leaves_nothing_to_do() {
 }
 
 #[test]
+fn news_of_the_horizon_wait_for_the_next_flush_unless_somebody_waits_for_them() {
+    let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");
+    let mut world = world(vec![Rule::Names(names)]);
+    world.primary.config.heartbeat_ns = u64::MAX;
+    let end = 3 * START;
+    let at_end = Hello {
+        end: Lsn(end),
+        ..hello()
+    };
+    let mut wire = world.ask(&at_end);
+    start_of(&mut wire);
+    let mut report = |world: &mut World, flushed: u64| {
+        report(world, &mut wire, flushed, 0);
+        let now_ns = world.now_ns;
+        world
+            .primary
+            .step(now_ns, 0, &mut world.source)
+            .expect("the disk works");
+        now_ns
+    };
+    let flush = |world: &mut World, from: u64| {
+        world.primary.flushing(Lsn(from), [&[1; 4096], &[]], 5);
+        world.primary.flushed(Lsn(from + 4096));
+    };
+    // The first step tells that nobody is eager, and the horizon with it.
+    report(&mut world, end);
+    assert_eq!(world.primary.due_ns(), None);
+    flush(&mut world, end);
+    let since_ns = report(&mut world, end + 4096);
+    assert_eq!(world.primary.due_ns(), Some(since_ns + TELL_DELAY_NS));
+    flush(&mut world, end + 4096);
+    assert_eq!(world.primary.due_ns(), None, "the flush has carried it");
+    report(&mut world, end + 8192);
+    assert!(world.primary.due_ns().is_some());
+    world.step();
+    assert_eq!(world.primary.due_ns(), None, "it was time");
+    world.primary.set_eager(true);
+    flush(&mut world, end + 8192);
+    report(&mut world, end + 12_288);
+    assert_eq!(world.primary.due_ns(), None, "told at once");
+}
+
+/// Trace 7: etcd was set back, and two nodes have begun one term.
+#[test]
+fn of_two_that_began_one_term_neither_takes_the_others_log() {
+    let mut world = world(vec![]);
+    let mut twin = hello();
+    twin.marks[1].nonce = 77;
+    let (reason, text) = world.refusal(&twin);
+    assert_eq!(reason, Reason::Diverged);
+    assert!(text.starts_with("term 3 was begun by two nodes"), "{text}");
+    // A lone pair has nobody who would give numbers to terms.
+    world.primary.config.member = None;
+    twin.stable = Lsn::ZERO;
+    assert!(world.primary.judge(&twin).is_ok());
+}
+
+#[test]
 fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
     let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");
     let mut world = world(vec![Rule::Names(names)]);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::NodeId;
 use crate::record::Record;
+use crate::wish::Wish;
 
 /// The first line: another release may write another one.
 const VERSION: &str = "mote node 1";
@@ -57,14 +58,19 @@ impl Roster {
     /// Such a node joins. It takes the place of a directory that had its name before and is on the roster no more; whoever is
     /// merely away stays a voter, since nobody knows what it has. Half of the voters, rounded up, are waited for: with the
     /// leader these are a majority of all, so any minority of the nodes may be lost.
+    ///
+    /// An operator may wish otherwise: for another number, or that some nodes have a copy and no vote. The leader before is a
+    /// voter in any case until the next change.
     pub fn voters(
         &self,
         record: &Record,
         up_to_date: &BTreeSet<NodeId>,
+        wish: &Wish,
     ) -> Option<(BTreeSet<NodeId>, usize)> {
         let listed = |id: &NodeId| self.entry_of(*id).is_some();
         let mut voters = record.voters.clone();
-        let joining = up_to_date.iter().filter(|id| **id != record.leader && listed(id));
+        let wanted = |id: &NodeId| self.entry_of(*id).is_some_and(|(name, _)| wish.may_vote(name));
+        let joining = up_to_date.iter().filter(|id| **id != record.leader && wanted(id));
         voters.extend(joining.copied());
         // One goes for each one that comes: a change that only takes voters away would make commits count on fewer.
         let replaced = voters.len() - record.voters.len();
@@ -72,7 +78,12 @@ impl Roster {
         for id in gone.iter().take(replaced) {
             voters.remove(id);
         }
-        let count = voters.len().div_ceil(2);
+        voters.retain(|id| !listed(id) || wanted(id));
+        let count = wish.count_of(voters.len());
+        // Commits that were safe on two machines do not become those of one.
+        if count == 0 && record.count > 0 {
+            return None;
+        }
         ((&voters, count) != (&record.voters, record.count)).then_some((voters, count))
     }
 }
@@ -141,16 +152,22 @@ mod tests {
     fn whoever_is_up_to_date_joins_and_a_majority_counts() {
         let three = roster(&[1, 2, 3]);
         let alone = led_by_1(&[], 0);
-        assert_eq!(three.voters(&alone, &ids(&[])), None);
-        assert_eq!(three.voters(&alone, &ids(&[2])), Some((ids(&[2]), 1)));
-        assert_eq!(three.voters(&alone, &ids(&[2, 3])), Some((ids(&[2, 3]), 1)));
+        assert_eq!(three.voters(&alone, &ids(&[]), &Wish::default()), None);
+        assert_eq!(
+            three.voters(&alone, &ids(&[2]), &Wish::default()),
+            Some((ids(&[2]), 1))
+        );
+        assert_eq!(
+            three.voters(&alone, &ids(&[2, 3]), &Wish::default()),
+            Some((ids(&[2, 3]), 1))
+        );
         let settled = led_by_1(&[2, 3], 1);
-        assert_eq!(three.voters(&settled, &ids(&[2, 3])), None);
+        assert_eq!(three.voters(&settled, &ids(&[2, 3]), &Wish::default()), None);
         // Neither the leader's own directory nor one that nobody has entered.
-        assert_eq!(three.voters(&settled, &ids(&[1, 9])), None);
+        assert_eq!(three.voters(&settled, &ids(&[1, 9]), &Wish::default()), None);
         let five = roster(&[1, 2, 3, 4, 5]);
         assert_eq!(
-            five.voters(&settled, &ids(&[2, 3, 4, 5])),
+            five.voters(&settled, &ids(&[2, 3, 4, 5]), &Wish::default()),
             Some((ids(&[2, 3, 4, 5]), 2))
         );
     }
@@ -161,13 +178,19 @@ mod tests {
         let roster = roster(&[1, 2, 6]);
         let record = led_by_1(&[2, 3], 1);
         assert_eq!(
-            roster.voters(&record, &ids(&[2])),
+            roster.voters(&record, &ids(&[2]), &Wish::default()),
             None,
             "the copy is not there yet"
         );
-        assert_eq!(roster.voters(&record, &ids(&[2, 6])), Some((ids(&[2, 6]), 1)));
+        assert_eq!(
+            roster.voters(&record, &ids(&[2, 6]), &Wish::default()),
+            Some((ids(&[2, 6]), 1))
+        );
         // Who is on the roster and away stays.
-        assert_eq!(roster.voters(&led_by_1(&[2, 6], 1), &ids(&[])), None);
+        assert_eq!(
+            roster.voters(&led_by_1(&[2, 6], 1), &ids(&[]), &Wish::default()),
+            None
+        );
     }
 
     /// Whatever joins: the leader and those it waits for are more than half of all, and any promises that elect meet them.
@@ -176,12 +199,36 @@ mod tests {
         for voters in 1..5 {
             let all: Vec<u64> = (1..=voters + 1).collect();
             let (chosen, count) = roster(&all)
-                .voters(&led_by_1(&[], 0), &ids(&all))
+                .voters(&led_by_1(&[], 0), &ids(&all), &Wish::default())
                 .expect("they join");
             assert_eq!(chosen.len() as u64, voters);
             assert!(2 * (count + 1) > chosen.len() + 1);
             let record = led_by_1(&[], 0).with_voters(chosen.clone(), count);
             assert!(record.promises_needed() + count > chosen.len());
         }
+    }
+
+    #[test]
+    fn an_operator_may_wish_for_another_number_and_other_voters() {
+        let five = roster(&[1, 2, 3, 4, 5]);
+        let settled = led_by_1(&[2, 3, 4, 5], 2);
+        let wish = |voters: Option<&[&str]>, count| Wish {
+            voters: voters.map(|names| names.iter().map(ToString::to_string).collect()),
+            count,
+        };
+        let up = ids(&[2, 3, 4, 5]);
+        assert_eq!(five.voters(&settled, &up, &wish(None, Some(2))), None);
+        assert_eq!(
+            five.voters(&settled, &up, &wish(None, Some(3))),
+            Some((up.clone(), 3))
+        );
+        let near = wish(Some(&["a", "b", "c"]), None);
+        assert_eq!(five.voters(&settled, &up, &near), Some((ids(&[2, 3]), 1)));
+        assert_eq!(five.voters(&led_by_1(&[2, 3], 1), &up, &near), None);
+        // Nobody else could vote: not that.
+        assert_eq!(five.voters(&settled, &up, &wish(Some(&["a"]), None)), None);
+        // Whose directory is gone stays until another one comes.
+        let gone = led_by_1(&[2, 9], 1);
+        assert_eq!(five.voters(&gone, &ids(&[2]), &near), None);
     }
 }

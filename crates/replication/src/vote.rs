@@ -18,11 +18,14 @@ use crate::record::Record;
 use crate::{NodeId, small_file};
 
 const FILE: &str = "promise";
+const RECORD: &str = "record";
 
-/// A node's word to refuse lower terms, on disk.
+/// A node's word to refuse lower terms, on disk, and which record it has seen.
 pub struct Voter {
     system_id: u64,
     promised: u32,
+    /// The record with most changes that was read.
+    seen: Option<Record>,
     /// When its primary was heard last, or the node began: nobody is promised anything for a while after that.
     heard_ns: u64,
     patience_ns: u64,
@@ -37,9 +40,11 @@ impl Voter {
                 io::Error::new(io::ErrorKind::InvalidData, "replication/promise: it is malformed")
             })?),
         };
+        let seen = seen(disk, system_id)?;
         Ok(Voter {
             system_id,
             promised,
+            seen,
             heard_ns: now_ns,
             patience_ns,
         })
@@ -73,6 +78,33 @@ impl Voter {
         }
         Ok(())
     }
+
+    /// How many changes the newest record has that this directory has read, in this life or before: one with fewer is of the
+    /// past. 0: none was read.
+    pub fn seen(&self) -> u64 {
+        self.seen.as_ref().map_or(0, |record| record.changes)
+    }
+
+    /// A record was read; it is kept over restarts if it is newer than those before.
+    pub fn note_seen(&mut self, disk: &dyn Disk, record: &Record) -> io::Result<()> {
+        if record.changes > self.seen() {
+            small_file::write(disk, self.system_id, RECORD, record.encode().as_bytes())?;
+            self.seen = Some(record.clone());
+        }
+        Ok(())
+    }
+}
+
+/// The newest record that the directory has read, which is what an operator writes again where the store has lost it.
+pub fn seen(disk: &dyn Disk, system_id: u64) -> io::Result<Option<Record>> {
+    let Some(bytes) = small_file::read(disk, system_id, RECORD)? else {
+        return Ok(None);
+    };
+    let record = String::from_utf8(bytes)
+        .ok()
+        .and_then(|text| Record::decode(&text));
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "replication/record: it is malformed");
+    record.ok_or_else(malformed).map(Some)
 }
 
 /// What a candidate may do.
@@ -86,6 +118,9 @@ pub enum Verdict {
     Behind(NodeId),
     /// Somebody has promised a higher term than the one asked for.
     Outbid(u32),
+    /// Somebody's log has this term, which was recorded once; the record that was read does not know of it: the store was set
+    /// back. By that record nobody may lead.
+    Stale(u32),
 }
 
 /// One attempt to lead one term.
@@ -109,6 +144,19 @@ impl Campaign {
             record,
             answers: BTreeMap::new(),
         })
+    }
+
+    /// Every voter has answered, and so has the recorded leader.
+    pub fn is_answered_by_all(&self) -> bool {
+        let mut all = self.record.voters.iter().chain([&self.record.leader]);
+        all.all(|id| self.answers.contains_key(id))
+    }
+
+    /// Enough voters have given their word; else the recorded leader's own is what there is.
+    pub fn has_enough_voters(&self) -> bool {
+        let granted = self.answers.values().filter(|answer| answer.granted);
+        let voters = granted.filter(|answer| self.record.voters.contains(&answer.id));
+        voters.count() >= self.record.promises_needed()
     }
 
     /// The same question once more, with no answers yet.
@@ -148,14 +196,16 @@ impl Campaign {
     }
 
     pub fn verdict(&self) -> Verdict {
+        let newest = self.answers.values().map(|answer| answer.last_term).max();
+        if let Some(term) = newest.filter(|term| *term > self.record.term) {
+            return Verdict::Stale(term);
+        }
         let outbid = self.answers.values().map(|answer| answer.promised).max();
         if let Some(term) = outbid.filter(|term| *term > self.term) {
             return Verdict::Outbid(term);
         }
         let granted = || self.answers.values().filter(|answer| answer.granted);
-        let voters = granted().filter(|answer| self.record.voters.contains(&answer.id));
-        let enough = voters.count() >= self.record.promises_needed();
-        if !enough && !granted().any(|answer| answer.id == self.record.leader) {
+        if !self.has_enough_voters() && !granted().any(|answer| answer.id == self.record.leader) {
             return Verdict::Open;
         }
         let log = |answer: &&Answer| (answer.last_term, answer.end);
@@ -233,6 +283,21 @@ mod tests {
         assert!(Campaign::new(NodeId(9), 0, record()).is_none(), "no voter");
     }
 
+    /// Trace 7: a term that somebody's log has was recorded once.
+    #[test]
+    fn a_record_that_does_not_know_of_a_term_elects_nobody() {
+        assert_eq!(verdict(A, &[answer(A, 4, 900)]), Verdict::Lead);
+        let refused = Answer {
+            granted: false,
+            ..answer(C, 5, 800)
+        };
+        assert_eq!(verdict(A, &[answer(A, 4, 900), refused]), Verdict::Stale(5));
+        assert_eq!(
+            verdict(B, &[answer(B, 5, 900), answer(C, 4, 900)]),
+            Verdict::Stale(5)
+        );
+    }
+
     /// Trace 16: the recorded leader has all that counts, so its own word is enough.
     #[test]
     fn the_recorded_leaders_own_promise_is_enough() {
@@ -264,8 +329,15 @@ mod tests {
         assert!(!voter.would_grant(&ask, 1200));
         voter.promise(&*world.disk, 6).expect("the disk works");
         assert!(!voter.would_grant(&ask, 9999));
+        voter.note_seen(&*world.disk, &record()).expect("the disk works");
+        let older = Record {
+            changes: 8,
+            ..record()
+        };
+        voter.note_seen(&*world.disk, &older).expect("the disk works");
         let world = env(&disk.crash(), 1).0;
         let voter = Voter::open(&*world.disk, 7, 0, 100).expect("the disk works");
-        assert_eq!(voter.promised(), 6);
+        assert_eq!((voter.promised(), voter.seen()), (6, 9));
+        assert_eq!(seen(&*world.disk, 7).expect("whole"), Some(record()));
     }
 }

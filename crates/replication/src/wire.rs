@@ -30,6 +30,8 @@ pub struct Wire {
     output: Vec<u8>,
     sent: usize,
     ended: bool,
+    /// The last read did not fill its buffer.
+    drained: bool,
 }
 
 impl Wire {
@@ -42,6 +44,7 @@ impl Wire {
             output: Vec::new(),
             sent: 0,
             ended: false,
+            drained: false,
         }
     }
 
@@ -119,8 +122,14 @@ impl Wire {
             _ => 0,
         };
         self.filled += bytes;
+        self.drained = bytes < READ_BYTES;
         self.ended |= received? == Received::End;
         Ok(bytes > 0)
+    }
+
+    /// The last read took all that had arrived.
+    pub fn was_drained(&self) -> bool {
+        self.drained
     }
 
     /// An error if the peer sends no more: for who has read all messages.

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use mote_replication::coordinator::{Coordinator, NoAnswer};
 use mote_replication::record::Record;
 use mote_replication::roster::{Entry, Roster};
+use mote_replication::wish::Wish;
 use serde_json::{Value, json};
 
 /// For one endpoint's answer: etcd's own election takes about as long, and another endpoint may know better.
@@ -168,12 +169,27 @@ impl Etcd {
         Ok(Roster(entries.collect::<Result<_, NoAnswer>>()?))
     }
 
+    /// What an operator wishes for; nothing in particular if nobody has said anything.
+    pub fn wish(&mut self) -> Result<Wish, NoAnswer> {
+        let text = self.get(WISH)?;
+        let wish = text.map(|text| Wish::decode(&text).ok_or_else(|| foreign(&text)));
+        Ok(wish.transpose()?.unwrap_or_default())
+    }
+
+    /// Instead of whatever was wished for before.
+    pub fn set_wish(&mut self, wish: &Wish) -> Result<(), NoAnswer> {
+        self.put(WISH, &wish.encode())
+    }
+
     /// Enters a node under its name, instead of whoever had it before: the last directory of a name counts.
     pub fn enter(&mut self, name: &str, entry: &Entry) -> Result<(), NoAnswer> {
-        let (key, text) = (format!("{NODES}{name}"), entry.encode());
-        let mut expected = self.get(&key)?;
-        while expected.as_deref() != Some(&text) {
-            match self.replace(&key, expected.as_deref(), &text)? {
+        self.put(&format!("{NODES}{name}"), &entry.encode())
+    }
+
+    fn put(&mut self, key: &str, text: &str) -> Result<(), NoAnswer> {
+        let mut expected = self.get(key)?;
+        while expected.as_deref() != Some(text) {
+            match self.replace(key, expected.as_deref(), text)? {
                 Replaced::Yes => break,
                 Replaced::No(found) => expected = found,
             }
@@ -199,6 +215,8 @@ impl Coordinator for Etcd {
 
 /// The key that holds the cluster's record.
 const RECORD: &str = "record";
+/// What an operator wishes for beside it.
+const WISH: &str = "sync";
 /// Before the names of nodes.
 const NODES: &str = "nodes/";
 

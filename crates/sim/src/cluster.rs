@@ -1,9 +1,11 @@
-//! Three nodes, three disks, one network and one coordinator, driven by a seed through everything that can go wrong
-//! between them; the log and the replication are the real ones.
+//! Three to five nodes, each with a disk of its own, one network and one coordinator, driven by a seed through everything
+//! that can go wrong between them; the log and the replication are the real ones.
 //!
 //! Faults: power failures and kills at any step, also in the middle of a flush whose bytes are on their way already;
 //! directions that are blocked, one way or both; connections reset or lost; slow pieces; clocks that drift; nodes that
-//! stop for a while and go on; disks whose syncs fail; a coordinator that some node cannot reach, or that loses the record.
+//! stop for a while and go on; disks whose syncs fail, that are full, that hang, that are replaced; a coordinator that some
+//! node cannot reach, that loses the record, or is set back to an older one. Streams are TCP's: what a network loses, repeats or
+//! reorders shows as a delay, or as a connection that ends and is opened again.
 //!
 //! What must hold:
 //!  1. What a primary calls stable is never lost and never changes: every later primary has it, byte by byte.
@@ -35,7 +37,8 @@ use oracle::Oracle;
 use script::Script;
 pub use script::Trace;
 
-const NODES: u64 = 3;
+/// Where the numbers of directories begin again: what is left tells the machine.
+const MACHINES: u64 = 16;
 const SYSTEM_ID: u64 = 0x7e57;
 const SEGMENT_BYTES: u64 = 128 << 10;
 /// How long a voter waits for a silent primary; the other times follow from it.
@@ -59,22 +62,30 @@ pub enum Planted {
     CountsFormerVoters,
     /// Followers let go of the log that they do not need themselves.
     KeepsLogForNobody,
+    /// A machine with a new disk calls itself by the number of the directory that it has lost.
+    KeepsItsNumber,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterOptions {
+    /// 3 to 5.
+    pub nodes: u64,
     pub steps: u64,
     pub planted: Planted,
     /// `None`: whatever goes wrong does so at random.
     pub trace: Option<Trace>,
+    /// In every other cluster disks are full for a while, or hang, and the store is set back.
+    pub further_troubles: bool,
 }
 
 impl Default for ClusterOptions {
     fn default() -> ClusterOptions {
         ClusterOptions {
+            nodes: 3,
             steps: 1_500,
             planted: Planted::Nothing,
             trace: None,
+            further_troubles: true,
         }
     }
 }
@@ -91,12 +102,17 @@ pub struct ClusterReport {
     pub abandoned: u64,
     pub voter_changes: u64,
     pub records_rebuilt: u64,
+    pub set_back: u64,
+    pub full: u64,
+    pub hung: u64,
+    /// How often the events of a trace came about to their end.
+    pub played: u64,
     pub served: u64,
     pub stable_bytes: u64,
 }
 
 impl ClusterReport {
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 11] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 15] {
         [
             ("commits", &mut self.commits),
             ("acknowledged", &mut self.acknowledged),
@@ -107,6 +123,10 @@ impl ClusterReport {
             ("abandoned", &mut self.abandoned),
             ("voter_changes", &mut self.voter_changes),
             ("records_rebuilt", &mut self.records_rebuilt),
+            ("set_back", &mut self.set_back),
+            ("full", &mut self.full),
+            ("hung", &mut self.hung),
+            ("played", &mut self.played),
             ("served", &mut self.served),
             ("stable_bytes", &mut self.stable_bytes),
         ]
@@ -125,7 +145,19 @@ struct Around {
     prng: Prng,
     now_ns: u64,
     network: SimNetwork,
+    /// The directory of each machine.
+    ids: Vec<NodeId>,
     record: Record,
+    /// What stood there last, before the store lost it or was set back.
+    newest: Record,
+    /// What stood there before that.
+    older: Vec<Record>,
+    /// Other voters that somebody wants, and how many count.
+    wish: Option<(BTreeSet<NodeId>, usize)>,
+    /// What enough have received is in the oracle, too: no voter loses what it has not synced.
+    receivers_last: bool,
+    /// Nobody lets go of log: a new disk has an old copy, for which no slot keeps any.
+    keeps_all_log: bool,
     /// The store has forgotten it; here it stands as it was.
     record_is_lost: bool,
     oracle: Oracle,
@@ -145,16 +177,41 @@ fn address(node: NodeId) -> SocketAddr {
     SocketAddr::new(host(node), 5432)
 }
 
+/// Its machine, whatever directory that has by now.
+fn machine(node: NodeId) -> u64 {
+    node.0 % MACHINES
+}
+
 fn host(node: NodeId) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(10, 0, 0, node.0 as u8))
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, machine(node) as u8))
+}
+
+fn index(node: NodeId) -> usize {
+    machine(node) as usize - 1
+}
+
+impl Around {
+    fn others(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        let ids = self.ids.clone();
+        ids.into_iter().filter(move |other| *other != id)
+    }
+
+    /// The store has another record; whoever asks is told of this one.
+    fn set_record(&mut self, record: Record) {
+        let before = std::mem::replace(&mut self.record, record.clone());
+        if record.changes > self.newest.changes {
+            self.older.push(before);
+            self.newest = record;
+        }
+    }
 }
 
 /// Runs one seed; an error says what did not hold.
 pub fn run_cluster(seed: u64, options: ClusterOptions) -> Result<ClusterReport, String> {
     let mut world = World::new(seed, options);
     for step in 0..options.steps {
-        world.step().map_err(|error| format!("step {step}: {error}"))?;
-        world.trouble();
+        let stepped = world.step().and_then(|()| world.trouble());
+        stepped.map_err(|error| format!("step {step}: {error}"))?;
     }
     world.heal()?;
     world.compare()?;
@@ -167,6 +224,8 @@ struct World {
     /// How much goes wrong, of a thousand steps: little, so that much is done, up to something in every fifth.
     troubles: u64,
     script: Option<Script>,
+    /// Draws the troubles that came later, so that the seeds of the others still mean the same.
+    further: Option<Prng>,
 }
 
 impl World {
@@ -180,24 +239,33 @@ impl World {
             // Small windows let a follower answer in the middle of what it lacks.
             window_bytes: 4500 << prng.below(4),
         });
-        let ids = || (1..=NODES).map(NodeId);
+        let ids: Vec<NodeId> = (1..=options.nodes).map(NodeId).collect();
+        // The last of four is to become a voter by the script.
+        let voting = options.trace.map_or(ids.len(), |trace| trace.voting(ids.len()));
+        let voters: BTreeSet<NodeId> = ids[1..voting].iter().copied().collect();
         let record = Record {
             system_id: SYSTEM_ID,
             term: 0,
             leader: NodeId(1),
-            voters: ids().skip(1).collect::<BTreeSet<_>>(),
-            count: 1,
+            count: voters.len().div_ceil(2),
+            voters,
             changes: 0,
         };
         let mut around = Around {
             now_ns: 1_000_000,
             network,
+            newest: record.clone(),
+            older: Vec::new(),
+            wish: None,
+            receivers_last: options.trace == Some(Trace::Levels),
+            keeps_all_log: options.trace == Some(Trace::Amnesia),
             record,
             record_is_lost: false,
             oracle: Oracle::new(),
             report: ClusterReport::default(),
             planted: options.planted,
-            // A script counts on three nodes of whom two are voters.
+            ids: Vec::new(),
+            // A script counts on the voters that there are.
             voters_change: prng.chance(1, 2) && options.trace.is_none(),
             healing: false,
             next_commit: 1,
@@ -205,8 +273,12 @@ impl World {
             swapped_ns: 0,
             prng,
         };
-        let nodes = ids().map(|id| Node::new(id, &mut around)).collect();
+        let nodes = ids.iter().map(|id| Node::new(*id, &ids, &mut around)).collect();
+        around.ids = ids;
+        let mut further = Prng::fork(seed, 0xf075);
+        let wanted = options.further_troubles && options.trace.is_none();
         World {
+            further: (wanted && further.chance(1, 2)).then_some(further),
             troubles: 5 + (around.prng.below(50) << around.prng.below(3)),
             around,
             nodes,
@@ -246,11 +318,17 @@ impl World {
     }
 
     /// Perhaps something goes wrong, or right again: more so while leaders change, and then most of all for them.
-    fn trouble(&mut self) {
-        let around = &mut self.around;
+    fn trouble(&mut self) -> Result<(), String> {
         if let Some(script) = &mut self.script {
-            return script.step(around, &mut self.nodes);
+            return script.step(&mut self.around, &mut self.nodes);
         }
+        self.further_trouble();
+        self.random_trouble();
+        Ok(())
+    }
+
+    fn random_trouble(&mut self) {
+        let around = &mut self.around;
         let changing = around.now_ns < around.swapped_ns + PATIENCE_NS / 2;
         let chance = if changing {
             2 * self.troubles
@@ -260,13 +338,14 @@ impl World {
         if !around.prng.chance(chance, 1000) {
             return;
         }
+        let nodes = self.nodes.len() as u64;
         let index = match changing && around.prng.chance(2, 3) {
-            true => around.record.leader.0 as usize - 1,
-            false => around.prng.below(NODES) as usize,
+            true => index(around.record.leader),
+            false => around.prng.below(nodes) as usize,
         };
         let (one, other) = (host(NodeId(1 + index as u64)), {
-            let further = 1 + around.prng.below(NODES - 1);
-            host(NodeId(1 + (index as u64 + further) % NODES))
+            let further = 1 + around.prng.below(nodes - 1);
+            host(NodeId(1 + (index as u64 + further) % nodes))
         });
         let node = &mut self.nodes[index];
         match around.prng.below(13) {
@@ -276,7 +355,7 @@ impl World {
             4 => node.stands_still_until(around.now_ns + 1 + around.prng.below(3 * PATIENCE_NS)),
             5 => around.network.set_blocked(one, other, true),
             6 => {
-                for peer in (1..=NODES).map(|id| host(NodeId(id))).filter(|peer| *peer != one) {
+                for peer in (1..=nodes).map(|id| host(NodeId(id))).filter(|peer| *peer != one) {
                     around.network.set_blocked(one, peer, true);
                     around.network.set_blocked(peer, one, true);
                 }
@@ -289,12 +368,39 @@ impl World {
         }
     }
 
+    /// Troubles of the disk that last, and a store that comes back from a backup.
+    fn further_trouble(&mut self) {
+        let Some(further) = &mut self.further else {
+            return;
+        };
+        if !further.chance(self.troubles, 4000) {
+            return;
+        }
+        let around = &mut self.around;
+        // A backup is older than what every node reads each second.
+        let known = self.nodes.iter().all(|node| node.has_read(&around.newest));
+        let node = &mut self.nodes[further.below(around.ids.len() as u64) as usize];
+        match further.below(5) {
+            0 | 1 => node.is_full_until(around.now_ns + further.below(3 * PATIENCE_NS), around),
+            2 | 3 => node.hangs_until(around.now_ns + further.below(4 * PATIENCE_NS)),
+            _ if known && !around.older.is_empty() => {
+                let back = further.below(around.older.len().min(3) as u64) as usize;
+                around.record = around.older[around.older.len() - 1 - back].clone();
+                around.report.set_back += 1;
+            }
+            _ => {}
+        }
+    }
+
     /// Everything works again, and within a bound the cluster is whole.
     fn heal(&mut self) -> Result<(), String> {
         self.around.healing = true;
         self.around.network.open_all_ways();
         // Who led is gone, and could not write it again: an operator does.
         self.around.record_is_lost = false;
+        if self.around.record.changes < self.around.newest.changes {
+            self.around.record = self.around.newest.clone();
+        }
         self.nodes.iter_mut().for_each(|node| node.heal(&mut self.around));
         let acknowledged = self.around.report.acknowledged;
         for _ in 0..HEALING_STEPS {

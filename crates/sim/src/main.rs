@@ -1,4 +1,4 @@
-//! `mote-sim --seeds N [--seed S] [--nodes M] [--lives L] [--steps T] [--trace 2] [--jobs J]`: runs seeds S, S+1, ... and stops at the first that
+//! `mote-sim --seeds N [--seed S] [--nodes M] [--lives L] [--steps T] [--trace T] [--jobs J]`: runs seeds S, S+1, ... and stops at the first that
 //! fails. With several jobs, which is what `make sim` asks for, each runs in processes of its own.
 
 #![forbid(unsafe_code)]
@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use mote_sim::{ClusterOptions, ClusterReport, Options, Report, Trace, run, run_cluster};
 
-const USAGE: &str = "usage: mote-sim [--seeds N] [--seed S] [--nodes M] [--lives L] [--steps T] [--trace 2] [--jobs J]\n\
+const USAGE: &str = "usage: mote-sim [--seeds N] [--seed S] [--nodes M] [--lives L] [--steps T] [--trace T] [--jobs J]\n\
                      --seeds N  how many seeds (100; 1 if --seed is given)\n\
                      --seed S   the first (0)\n\
-                     --nodes M  1: one engine (1); 3: a cluster's log, votes and network\n\
+                     --nodes M  1: one engine (1); 3 to 5: a cluster's log, votes and network\n\
                      --lives L  crashes and recoveries of each (3)\n\
                      --steps T  most steps between two of them (600); steps of a cluster before it heals (1500)\n\
-                     --trace 2  a cluster's troubles follow that trace of docs/design/0022 instead of chance\n\
+                     --trace T  a cluster's troubles follow that trace of docs/design/0023 instead of chance\n\
                      --jobs J   processes at a time; 0: one per core (1)";
 /// Seeds of one process among several: long enough that its start does not count.
 const CHUNK: u64 = 250;
@@ -64,8 +64,10 @@ impl World {
         let words = match self {
             World::Engine(options) => format!("--lives {} --steps {}", options.lives, options.steps),
             World::Cluster(options) => {
-                let trace = options.trace.map_or("", |Trace::OldTerms| " --trace 2");
-                format!("--nodes 3 --steps {}{trace}", options.steps)
+                let trace = options
+                    .trace
+                    .map_or(String::new(), |trace| format!(" --trace {}", trace.number()));
+                format!("--nodes {} --steps {}{trace}", options.nodes, options.steps)
             }
         };
         words.split(' ').map(String::from).collect()
@@ -133,14 +135,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
             "--nodes" => nodes = value,
             "--lives" => options.lives = u32::try_from(value).ok()?,
             "--steps" => (options.steps, cluster.steps) = (value, value),
-            "--trace" if value == 2 => cluster.trace = Some(Trace::OldTerms),
+            "--trace" => cluster.trace = Some(Trace::numbered(value)?),
             "--jobs" => arguments.jobs = value,
             _ => return None,
         }
     }
     arguments.world = match nodes {
         1 => World::Engine(options),
-        3 => World::Cluster(cluster),
+        3..=5 => World::Cluster(ClusterOptions { nodes, ..cluster }),
         _ => return None,
     };
     if one && !many {

@@ -17,6 +17,7 @@ use mote_replication::message::{Answer, Ask};
 use mote_replication::record::Record;
 use mote_replication::roster::{Entry, Roster};
 use mote_replication::vote::Voter;
+use mote_replication::wish::Wish;
 use mote_replication::{NodeId, node};
 
 use super::facts::facts;
@@ -113,6 +114,7 @@ impl ClusterThread {
             news,
             part: Part::Following(helm),
             roster: Roster::default(),
+            wish: Wish::default(),
             seen: None,
             heard_ns: 0,
             hurries_until_ns: 0,
@@ -162,6 +164,7 @@ struct Driver {
     peers: Peers,
     news: Receiver<News>,
     roster: Roster,
+    wish: Wish,
     /// The number of the record that was read last, and when it was read first.
     seen: Option<(u64, u64)>,
     /// When the primary was heard, as the voter knows it.
@@ -210,6 +213,7 @@ impl Driver {
             News::Recorded(answer) => {
                 let answer = answer.and_then(|record| self.own(record));
                 if let Ok(Some(record)) = &answer {
+                    self.note_seen(record);
                     let read_us = self.engine.env().clock.wall_us();
                     let facts = facts(record, &self.roster, self.id, read_us);
                     self.database.cluster().note_members(facts);
@@ -218,8 +222,8 @@ impl Driver {
                 let now_ns = self.now_ns();
                 self.member.recorded(answer, now_ns);
             }
-            News::Roster(roster) => {
-                self.roster = roster;
+            News::Roster(roster, wish) => {
+                (self.roster, self.wish) = (roster, wish);
                 self.choose_voters();
             }
             News::Swapped(next, answer) => {
@@ -251,6 +255,23 @@ impl Driver {
                 }
             }
             News::Stop => self.quit = true,
+        }
+    }
+
+    /// An older record is one of the past from here on, after a restart, too.
+    fn note_seen(&mut self, record: &Record) {
+        let disk = self.engine.disk();
+        let seen = self.member.voter().seen();
+        if record.changes < seen {
+            self.tell(&format!(
+                "etcd has a record of the past ({} changes, {seen} were read here): nobody is elected by it. The primary \
+                 writes its own again; if that is gone: mote cluster record",
+                record.changes
+            ));
+        }
+        // A disk that has no room now may have some at the next look.
+        if let Err(error) = self.member.voter_mut().note_seen(&*disk, record) {
+            self.tell(&format!("could not note which record was read: {error}"));
         }
     }
 
@@ -436,7 +457,7 @@ impl Driver {
             let streams = primary.streams().filter(|stream| stream.streaming);
             streams.map(|stream| stream.id).collect()
         });
-        if let Some((voters, count)) = self.roster.voters(record, &up_to_date) {
+        if let Some((voters, count)) = self.roster.voters(record, &up_to_date, &self.wish) {
             let now_ns = self.now_ns();
             self.member.change_voters(&voters, count, now_ns);
         }

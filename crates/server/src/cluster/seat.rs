@@ -12,6 +12,7 @@ use mote_replication::message::{Answer, Ask};
 use mote_replication::quorum::Rule;
 use mote_replication::record::Record;
 use mote_replication::roster::Roster;
+use mote_replication::wish::Wish;
 use parking_lot::Mutex;
 
 use crate::lease::Lease;
@@ -39,7 +40,8 @@ pub struct HandOver {
 /// What the cluster's thread hears.
 pub(super) enum News {
     Recorded(Result<Option<Record>, NoAnswer>),
-    Roster(Roster),
+    /// And what an operator wishes for.
+    Roster(Roster, Wish),
     Swapped(Record, Result<bool, NoAnswer>),
     /// Another node to this one's question.
     Answered(Ask, Answer),

@@ -93,12 +93,12 @@ impl Asking {
         // First: who is told whom to follow must know where that is.
         if record.is_ok()
             && (roster || due)
-            && let Ok(roster) = self.etcd.roster()
+            && let (Ok(roster), Ok(wish)) = (self.etcd.roster(), self.etcd.wish())
         {
             self.read = Some(Instant::now());
             // The store has lost it, or had: a node that nobody finds is of no use.
             self.entered &= roster.0.contains_key(&self.name);
-            self.news.send(News::Roster(roster))?;
+            self.news.send(News::Roster(roster, wish))?;
         }
         self.news.send(News::Recorded(record))
     }

@@ -185,6 +185,7 @@ impl HubThread {
             pending: Vec::new(),
             told_ns: 0,
             eager_until_ns: 0,
+            due_ns: None,
             agreed: None,
             ruled: false,
         };
@@ -368,6 +369,8 @@ struct Run {
     told_ns: u64,
     /// Until then followers report at once what they have received and applied.
     eager_until_ns: u64,
+    /// When a follower is to be told something that no socket reports.
+    due_ns: Option<u64>,
     /// What the log was told last.
     agreed: Option<Agreed>,
     /// Other rules were taken over, and the log does not count by them yet.
@@ -378,7 +381,7 @@ impl Run {
     fn run(&mut self) {
         let mut events = Events::with_capacity(64);
         while !self.hub.quit.load(Ordering::Acquire) {
-            match self.poll.poll(&mut events, Some(HEARTBEAT)) {
+            match self.poll.poll(&mut events, Some(self.pause())) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     eprintln!("mote: followers are not served any more: {error}");
                     return;
@@ -391,6 +394,14 @@ impl Run {
                 std::thread::sleep(HEARTBEAT);
             }
         }
+    }
+
+    /// Until the next heartbeat, or until the horizon is to be told of that no flush has carried.
+    fn pause(&self) -> Duration {
+        let due_ns = self
+            .due_ns
+            .map(|due_ns| due_ns.saturating_sub(self.hub.clock.monotonic_ns()));
+        due_ns.map_or(HEARTBEAT, |ns| HEARTBEAT.min(Duration::from_nanos(ns)))
     }
 
     fn welcome(&mut self) {
@@ -453,6 +464,7 @@ impl Run {
         }
         primary.set_eager(now_ns < self.eager_until_ns);
         primary.step(now_ns, wall_us, &mut self.ranges)?;
+        self.due_ns = primary.due_ns();
         self.hub.renew_lease(&primary, now_ns);
         let agreed = agreed(&primary);
         self.held = primary.keep_from()?;

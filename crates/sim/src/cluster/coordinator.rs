@@ -27,26 +27,23 @@ impl Coordinator for Reach<'_> {
 
     fn swap(&mut self, expected: Option<&Record>, next: &Record) -> Result<bool, NoAnswer> {
         self.answers()?;
-        let Around {
-            record,
-            record_is_lost,
-            report,
-            ..
-        } = &mut *self.around;
-        if *record_is_lost {
+        let around = &mut *self.around;
+        if around.record_is_lost {
             if expected.is_some() {
                 return Ok(false);
             }
-            report.records_rebuilt += 1;
-            *record_is_lost = false;
-            *record = next.clone();
-        } else if record != next {
-            if Some(&*record) != expected {
+            around.report.records_rebuilt += 1;
+            around.record_is_lost = false;
+            around.set_record(next.clone());
+        } else if around.record != *next {
+            if Some(&around.record) != expected {
                 return Ok(false);
             }
-            report.voter_changes += u64::from(record.term == next.term);
-            *record = next.clone();
-            self.around.swapped_ns = self.around.now_ns;
+            let is_newest = around.record.changes >= around.newest.changes;
+            around.report.voter_changes += u64::from(is_newest && around.record.term == next.term);
+            around.report.records_rebuilt += u64::from(!is_newest);
+            around.set_record(next.clone());
+            around.swapped_ns = around.now_ns;
         }
         match self.around.prng.chance(1, 10) {
             true => Err(NoAnswer("its answer is lost".into())),

@@ -20,7 +20,7 @@ use mote_replication::wire::Wire;
 
 use super::leading::Leading;
 use super::node::{Life, Role, Trouble};
-use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
+use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, machine};
 
 const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 /// A stream that brings nothing for so long is given up.
@@ -222,7 +222,8 @@ impl Following {
             system_id: SYSTEM_ID,
             id: life.id,
             name: name_of(life.id),
-            promised: life.member.voter().promised(),
+            // As in the server: a log of a lower term would be one of the past.
+            promised: self.history.last_term().max(life.member.voter().promised()),
             end: self.log.intake.received(),
             stable: self.log.stable,
             marks: self.history.newest(MARKS_MAX).to_vec(),
@@ -239,7 +240,7 @@ impl Following {
         }
         let own = self.answer(life, true);
         life.member.answered(&ask, own);
-        let others = (1..=NODES).map(NodeId).filter(|id| *id != life.id);
+        let others = around.others(life.id);
         if around.planted == Planted::PromotesWithoutPromises {
             for id in others {
                 let nothing = Answer {
@@ -294,7 +295,7 @@ impl Following {
 
 /// The name by which a node is known to the others.
 pub(super) fn name_of(id: NodeId) -> String {
-    format!("node{}", id.0)
+    format!("node{}", machine(id))
 }
 
 pub(super) fn open_slots(disk: Arc<dyn Disk>) -> io::Result<Slots> {

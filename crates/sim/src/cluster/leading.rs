@@ -17,11 +17,13 @@ use mote_replication::message::Hello;
 use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::Quorum;
 use mote_replication::record::Record;
+use mote_replication::roster::{Entry, Roster};
 use mote_replication::wire::Wire;
+use mote_replication::wish::Wish;
 
 use super::following::{Following, log_config, name_of, open_slots};
 use super::node::{Life, Role, Trouble};
-use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID};
+use super::{Around, MACHINES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
 
 /// Commits that wait at most: a client waits for its answer before it goes on.
 const CLIENTS: usize = 20;
@@ -99,6 +101,7 @@ impl Leading {
             Quorum::new(life.id, term_end, rules),
             slots,
         );
+        hub.limit_flush(PATIENCE_NS);
         // Both ways: at once, and put off.
         hub.set_eager(term_is_even);
         let hub = Arc::new(Mutex::new(hub));
@@ -175,7 +178,11 @@ impl Leading {
             None => {}
         }
         self.commit(around);
-        if around.prng.chance(1, 2) && self.log.tail() != self.log.flushed() {
+        let flushes = around.prng.chance(1, 2) && self.log.tail() != self.log.flushed();
+        if flushes && life.disk_hangs {
+            self.hub().flush_begun(self.log.tail());
+            around.report.hung += 1;
+        } else if flushes {
             while self.log.prepare_step() {}
             self.log.flush_step();
         }
@@ -204,15 +211,44 @@ impl Leading {
         Ok(Role::Following(Following::open(life, around)?.into()))
     }
 
-    /// Now and then some of the others, and some number of them.
+    /// Now and then some of the others, and some number of them; those that a script wants; and whoever has a new directory.
     fn perhaps_change_voters(&self, life: &mut Life, around: &mut Around) {
+        if let Some((voters, count)) = around.wish.take() {
+            life.member.change_voters(&voters, count, life.now_ns());
+        }
+        if around.ids.iter().any(|id| id.0 > MACHINES) {
+            self.replace_lost_directories(life, around);
+        }
         if around.healing || !around.voters_change || !around.prng.chance(1, 50) {
             return;
         }
-        let others = (1..=NODES).map(NodeId).filter(|id| *id != life.id);
+        let others = around.others(life.id);
         let voters: BTreeSet<NodeId> = others.filter(|_| around.prng.chance(2, 3)).collect();
-        let count = 1 + around.prng.below(2) as usize;
+        let count = 1 + around.prng.below(around.ids.len() as u64 - 1) as usize;
         life.member.change_voters(&voters, count, life.now_ns());
+    }
+
+    /// As in the server: what has the log's end takes the place of the directory that had its name.
+    fn replace_lost_directories(&self, life: &mut Life, around: &Around) {
+        let Some(record) = life.member.leads() else {
+            return;
+        };
+        let entries = around.ids.iter().map(|id| {
+            let at = address(*id);
+            let entry = Entry {
+                id: *id,
+                host: at.ip().to_string(),
+                port: at.port(),
+            };
+            (name_of(*id), entry)
+        });
+        let hub = self.hub();
+        let streaming = hub.streams().filter(|stream| stream.streaming);
+        let up_to_date = streaming.map(|stream| stream.id).collect();
+        if let Some((voters, count)) = Roster(entries.collect()).voters(record, &up_to_date, &Wish::default())
+        {
+            life.member.change_voters(&voters, count, life.now_ns());
+        }
     }
 
     fn commit(&mut self, around: &mut Around) {
@@ -258,8 +294,8 @@ impl Leading {
             self.compared = levels.stable;
         }
         self.gate.release(&levels, |level, ts, commit| {
-            // Weaker levels promise less.
-            if level >= Level::On {
+            // Weaker levels promise less, where those who have received something may lose it.
+            if level >= Level::On || around.receivers_last && level == Level::RemoteWrite {
                 around.report.acknowledged += 1;
                 around.oracle.acknowledged(commit, ts);
             }

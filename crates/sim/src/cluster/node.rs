@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use mote_common::Lsn;
 use mote_common::env::net::{Listener, Network};
 use mote_common::env::sim::{FaultPlan, SimClock, SimDisk};
-use mote_common::env::{Clock, Env};
+use mote_common::env::{Clock, Disk, Env};
 use mote_common::prng::Prng;
 use mote_log::FrameKind;
 use mote_log::reader::{LogFiles, LogReader};
@@ -24,7 +24,7 @@ use super::coordinator::Reach;
 use super::following::{Following, name_of, open_slots};
 use super::leading::Leading;
 use super::oracle::read_log;
-use super::{Around, NODES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
+use super::{Around, MACHINES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
 
 /// How long somebody who has connected may say nothing.
 const KNOCK_NS: u64 = PATIENCE_NS;
@@ -54,6 +54,8 @@ pub(super) struct Node {
     still_until_ns: u64,
     coordinator_away_until_ns: u64,
     disk_fails_until_ns: u64,
+    /// Its disk does nothing until then.
+    hangs_until_ns: u64,
     released: Lsn,
     /// The next flush sends its bytes and then loses power; and what that left of the disk.
     fails_in_flush: Arc<AtomicBool>,
@@ -71,6 +73,8 @@ pub(super) struct Life {
     requests: Vec<(Act, u64)>,
     /// Its checkpoints have let go of the log below. The bytes stay, for the comparison; nobody is sent them.
     pub released: Lsn,
+    /// A flush that begins does not end.
+    pub disk_hangs: bool,
     pub fails_in_flush: Arc<AtomicBool>,
     pub left: Arc<Mutex<Option<SimDisk>>>,
     listener: Box<dyn Listener>,
@@ -86,7 +90,7 @@ pub(super) enum Role {
 impl Life {
     /// Now and then a checkpoint: the log below `stable` that is not kept for others goes.
     pub fn perhaps_checkpoints(&mut self, around: &mut Around, stable: Lsn, kept: Lsn) {
-        if around.prng.chance(1, 20) {
+        if around.prng.chance(1, 20) && !around.keeps_all_log {
             let from = if around.planted == Planted::KeepsLogForNobody {
                 stable
             } else {
@@ -101,11 +105,11 @@ impl Life {
     }
 }
 
-fn keep_from_the_beginning(disk: &SimDisk, id: NodeId) -> io::Result<()> {
+fn keep_from_the_beginning(disk: &SimDisk, id: NodeId, ids: &[NodeId]) -> io::Result<()> {
     let mut slots = open_slots(Arc::new(disk.clone()))?;
-    let told = (1..=NODES).map(NodeId).filter(|other| *other != id);
+    let told = ids.iter().filter(|other| **other != id);
     let told = told.map(|other| KeptFor {
-        name: name_of(other),
+        name: name_of(*other),
         position: Lsn(SEGMENT_BYTES),
         lost: false,
     });
@@ -113,10 +117,10 @@ fn keep_from_the_beginning(disk: &SimDisk, id: NodeId) -> io::Result<()> {
 }
 
 impl Node {
-    pub fn new(id: NodeId, around: &mut Around) -> Node {
+    pub fn new(id: NodeId, ids: &[NodeId], around: &mut Around) -> Node {
         let disk = SimDisk::new(around.prng.next_u64());
         // All have been there once: whoever leads first keeps the log from its beginning for the others.
-        keep_from_the_beginning(&disk, id).expect("a new disk works");
+        keep_from_the_beginning(&disk, id, ids).expect("a new disk works");
         Node {
             id,
             disk,
@@ -127,6 +131,7 @@ impl Node {
             still_until_ns: 0,
             coordinator_away_until_ns: 0,
             disk_fails_until_ns: 0,
+            hangs_until_ns: 0,
             released: Lsn(SEGMENT_BYTES),
             fails_in_flush: Arc::default(),
             left: Arc::default(),
@@ -187,6 +192,7 @@ impl Node {
             knocking: Vec::new(),
             disk: self.disk.clone(),
             released: self.released,
+            disk_hangs: false,
             fails_in_flush: self.fails_in_flush.clone(),
             left: self.left.clone(),
             network,
@@ -199,12 +205,20 @@ impl Node {
 
     fn live(&mut self, around: &mut Around) -> Result<(), Trouble> {
         let (mut life, mut role) = self.running.take().expect("it runs");
+        life.disk_hangs = around.now_ns < self.hangs_until_ns;
+        if life.disk_hangs && matches!(role, Role::Following(_)) {
+            // It would write something at every turn.
+            self.running = Some((life, role));
+            return Ok(());
+        }
         let reachable = around.healing || around.now_ns >= self.coordinator_away_until_ns;
-        life.hear_coordinator(around, reachable);
-        let lived = life.answer_the_door(&mut role).and_then(|()| match role {
-            Role::Following(following) => following.step(&mut life, around),
-            Role::Leading(leading) => leading.step(&mut life, around),
-        });
+        let heard = life.hear_coordinator(around, reachable).map_err(Trouble::from);
+        let lived = heard
+            .and_then(|()| life.answer_the_door(&mut role))
+            .and_then(|()| match role {
+                Role::Following(following) => following.step(&mut life, around),
+                Role::Leading(leading) => leading.step(&mut life, around),
+            });
         self.released = life.released;
         match lived {
             Ok(role) => {
@@ -266,8 +280,43 @@ impl Node {
         });
     }
 
+    /// No file grows until then.
+    pub fn is_full_until(&mut self, ns: u64, around: &mut Around) {
+        self.disk_fails_until_ns = ns;
+        self.disk.set_faults(FaultPlan {
+            capacity_bytes: Some(self.disk.used_bytes()),
+            ..FaultPlan::default()
+        });
+        around.report.full += 1;
+    }
+
+    pub fn hangs_until(&mut self, ns: u64) {
+        self.hangs_until_ns = ns;
+    }
+
+    /// The machine gets a new disk with a copy of `log`, which is another directory, unless the fault is that it is not said.
+    pub fn gets_a_new_disk(&mut self, log: SimDisk, around: &mut Around) {
+        self.power_fails(around);
+        for name in log.list("replication").unwrap_or_default() {
+            log.remove(&format!("replication/{name}"))
+                .expect("no disk fails here");
+        }
+        self.disk = log;
+        if around.planted != Planted::KeepsItsNumber {
+            let machine = super::index(self.id);
+            self.id = NodeId(self.id.0 + MACHINES);
+            around.ids[machine] = self.id;
+        }
+    }
+
+    /// It goes on, and its disk works.
+    pub fn is_left_alone(&mut self) {
+        (self.still_until_ns, self.hangs_until_ns) = (0, 0);
+    }
+
     pub fn heal(&mut self, around: &mut Around) {
         self.still_until_ns = 0;
+        self.hangs_until_ns = 0;
         self.off_until_ns = 0;
         self.disk_fails_until_ns = 0;
         self.fails_in_flush.store(false, Ordering::Relaxed);
@@ -284,6 +333,12 @@ impl Node {
             Some((life, Role::Leading(leading))) => leading.serves(life.now_ns()),
             _ => false,
         }
+    }
+
+    /// Its disk says that it knows this record, or a newer one.
+    pub fn has_read(&self, record: &Record) -> bool {
+        let running = self.running.as_ref();
+        running.is_some_and(|(life, _)| life.member.voter().seen() >= record.changes)
     }
 
     pub fn leads(&self) -> bool {
@@ -358,17 +413,24 @@ impl Life {
         self.requests.push((act, around.now_ns + delay_ns));
     }
 
-    fn hear_coordinator(&mut self, around: &mut Around, reachable: bool) {
+    fn hear_coordinator(&mut self, around: &mut Around, reachable: bool) -> io::Result<()> {
         let (due, later) = std::mem::take(&mut self.requests)
             .into_iter()
             .partition(|(_, at_ns)| *at_ns <= around.now_ns);
         self.requests = later;
-        let mut coordinator = Reach { around, reachable };
+        let mut coordinator = Reach {
+            around: &mut *around,
+            reachable,
+        };
         for (act, _) in due {
             match act {
-                Act::Read => self
-                    .member
-                    .recorded(coordinator.read(), self.env.clock.monotonic_ns()),
+                Act::Read => {
+                    let read = coordinator.read();
+                    if let Ok(Some(record)) = &read {
+                        self.member.voter_mut().note_seen(&*self.env.disk, record)?;
+                    }
+                    self.member.recorded(read, self.env.clock.monotonic_ns());
+                }
                 Act::Swap { expected, next } => {
                     let answer = coordinator.swap(expected.as_ref(), &next);
                     self.member.swapped(&next, answer, self.env.clock.monotonic_ns());
@@ -376,6 +438,7 @@ impl Life {
                 act => unreachable!("{act:?} is not the coordinator's"),
             }
         }
+        Ok(())
     }
 
     /// Whoever has connected is heard: a follower wants the log, a candidate a promise.

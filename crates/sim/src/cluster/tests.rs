@@ -8,19 +8,27 @@ fn some_dozens_of_clusters() {
         total.add(&report.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
     }
     // Without these the checks would mean little.
-    assert!(total.acknowledged > 1000 && total.promotions > 200, "{total:?}");
+    assert!(total.acknowledged > 1000 && total.promotions > 150, "{total:?}");
     assert!(total.cuts > 20 && total.power_failures > 200, "{total:?}");
     assert!(total.failures_in_flush > 5 && total.abandoned > 100, "{total:?}");
     assert!(total.served > 5000 && total.voter_changes > 30, "{total:?}");
     assert!(total.records_rebuilt > 3, "{total:?}");
+    assert!(
+        total.full > 5 && total.hung > 5 && total.set_back > 3,
+        "{total:?}"
+    );
 }
 
 /// Log was let go of that a node needed: of a slot that was told too low, and of one that began at log that a power failure took.
 /// 133660: a leader whose next segment could not be prepared while nothing waited to be flushed led on and took no commit.
 #[test]
 fn seeds_that_failed_once_hold() {
+    let options = ClusterOptions {
+        further_troubles: false,
+        ..ClusterOptions::default()
+    };
     for seed in [131_789, 133_660, 133_853] {
-        let report = run_cluster(seed, ClusterOptions::default());
+        let report = run_cluster(seed, options);
         report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
 }
@@ -50,6 +58,7 @@ fn is_found(planted: Planted, first: u64) {
 /// The first of a thousand seeds at which the fault shows in a way that counts.
 fn find(planted: Planted, trace: Option<Trace>, first: u64, counts: impl Fn(&str) -> bool) -> (u64, String) {
     let options = ClusterOptions {
+        nodes: trace.map_or(3, Trace::nodes),
         planted,
         trace,
         ..ClusterOptions::default()
@@ -78,25 +87,74 @@ fn a_leader_among_the_voters_is_found() {
 /// it loses: the next leader lacks log that was stable.
 #[test]
 fn counting_old_terms_is_found() {
-    let (seed, error) = find(Planted::OldTermsCount, Some(Trace::OldTerms), 0, |error| {
-        error.contains("but the log was stable up to") || error.contains("was acknowledged and is gone")
-    });
-    println!("seed {seed}: {error}");
+    is_found_by_loss(Planted::OldTermsCount, Trace::OldTerms);
 }
 
-/// What the trace does to the protocol as it is.
+/// Found by what it loses, too.
+fn is_found_by_loss(planted: Planted, trace: Trace) {
+    let (seed, error) = find(planted, Some(trace), 0, |error| {
+        error.contains("but the log was stable up to")
+            || error.contains("was acknowledged and is gone")
+            || error.contains("that was stable with other bytes")
+    });
+    println!("{planted:?}: seed {seed}: {error}");
+}
+
+/// What each trace does to the protocol as it is.
 #[test]
-fn some_dozens_of_clusters_follow_the_trace_of_old_terms() {
-    let options = ClusterOptions {
-        trace: Some(Trace::OldTerms),
-        ..ClusterOptions::default()
-    };
-    let mut total = ClusterReport::default();
-    for seed in 0..40 {
-        total.add(&run_cluster(seed, options).unwrap_or_else(|error| panic!("seed {seed}: {error}")));
+fn the_traces_of_the_design_lose_nothing() {
+    for (number, trace) in Trace::ALL {
+        let options = ClusterOptions {
+            nodes: trace.nodes(),
+            steps: 4_000,
+            trace: Some(trace),
+            ..ClusterOptions::default()
+        };
+        let mut total = ClusterReport::default();
+        for seed in 0..8 {
+            let report = run_cluster(seed, options);
+            total.add(&report.unwrap_or_else(|error| panic!("trace {number}, seed {seed}: {error}")));
+        }
+        println!("trace {number}: {total:?}");
+        assert!(
+            total.played >= 8 && total.acknowledged > 200,
+            "trace {number}: {total:?}"
+        );
     }
-    // Each attempt changes leaders three times.
-    assert!(total.promotions > 240 && total.acknowledged > 1000, "{total:?}");
+}
+
+#[test]
+fn some_clusters_of_four_and_five() {
+    for nodes in [4, 5] {
+        let mut total = ClusterReport::default();
+        for seed in 0..15 {
+            let options = ClusterOptions {
+                nodes,
+                ..ClusterOptions::default()
+            };
+            let report = run_cluster(seed, options);
+            total.add(&report.unwrap_or_else(|error| panic!("{nodes} nodes, seed {seed}: {error}")));
+        }
+        assert!(
+            total.acknowledged > 300 && total.promotions > 50,
+            "{nodes}: {total:?}"
+        );
+    }
+}
+
+#[test]
+fn a_successor_that_counts_itself_is_found() {
+    is_found_by_loss(Planted::LeaderIsAVoter, Trace::Successor);
+}
+
+#[test]
+fn the_word_of_a_lost_directory_is_found() {
+    is_found_by_loss(Planted::KeepsItsNumber, Trace::Amnesia);
+}
+
+#[test]
+fn counting_former_voters_is_found_by_its_trace() {
+    is_found_by_loss(Planted::CountsFormerVoters, Trace::Voters);
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! `mote cluster`: several servers with one log, seen from outside.
 //!
 //! `status` reads what etcd has recorded, asks every node (`nodes`), and says in words what the next failure costs
-//! (`report`). `demo` starts an etcd and three nodes as its children (`children`). Leaves out: a node's own part in its
+//! (`report`). `sync` says whom commits shall wait for; `record` brings a lost record back. `demo` starts an etcd and three nodes as its children (`children`). Leaves out: a node's own part in its
 //! cluster (`mote serve --cluster`).
 
 mod children;
 pub mod demo;
 mod nodes;
+pub mod record;
 mod report;
 pub mod status;
+pub mod sync;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,8 @@ pub struct ClusterArguments {
 #[derive(Subcommand)]
 enum ClusterCommand {
     Status(status::StatusArguments),
+    Sync(sync::SyncArguments),
+    Record(record::RecordArguments),
     Demo(demo::DemoArguments),
     #[command(hide = true)]
     Child(children::ChildArguments),
@@ -35,6 +39,8 @@ enum ClusterCommand {
 pub fn run(arguments: &ClusterArguments) -> ExitCode {
     match &arguments.command {
         ClusterCommand::Status(arguments) => status::run(arguments),
+        ClusterCommand::Sync(arguments) => sync::run(arguments),
+        ClusterCommand::Record(arguments) => record::run(arguments),
         ClusterCommand::Demo(arguments) => demo::run(arguments),
         ClusterCommand::Child(arguments) => children::become_child(arguments),
     }
