@@ -86,7 +86,7 @@ miri: ## the engine's slab, versions, epoch and index under Miri, in small sizes
 		epoch:: memory::slab table::version index:: \
 		--skip free_pages_go_back --skip entries_of_composite_keys --skip ascending_inserts_fill --skip stress::
 
-fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend SECONDS=
+fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges SECONDS=
 	@mkdir -p fuzz/corpus/$(TARGET)
 	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
 
