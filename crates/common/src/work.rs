@@ -25,7 +25,7 @@ use std::ptr::NonNull;
 
 use crate::{SqlError, SqlResult};
 
-pub use discard::{Bulk, discard, free_discarded};
+pub use discard::{Bulk, discard, discard_holding, free_discarded};
 pub use find::{Finder, find};
 pub use memory::{
     MemoryLimit, TRIM_INTERVAL, VALUE_BYTES_MAX, invalid_size, limit_memory, reserve, trim_thread,

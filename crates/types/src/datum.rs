@@ -185,7 +185,7 @@ impl Datum {
     #[inline]
     pub fn put(&mut self, value: Datum) {
         let old = std::mem::replace(self, value);
-        if let Datum::Null | Datum::Int4(_) | Datum::Int8(_) | Datum::Timestamp(_) = old {
+        if let Datum::Null | Datum::Int4(_) | Datum::Int8(_) | Datum::Date(_) | Datum::Timestamp(_) = old {
             std::mem::forget(old);
         }
     }
@@ -196,6 +196,9 @@ impl Datum {
         match self {
             Datum::Int4(value) => Ok(Datum::Int4(*value)),
             Datum::Int8(value) => Ok(Datum::Int8(*value)),
+            Datum::Date(value) => Ok(Datum::Date(*value)),
+            Datum::Text(value) if value.len() <= INLINE_BYTES => Ok(Datum::Text(value.clone())),
+            Datum::Numeric(value) => Ok(Datum::Numeric(value.clone())),
             other => other.try_clone_any(),
         }
     }
@@ -338,6 +341,9 @@ impl Datum {
         }
     }
 }
+
+/// Texts of at most so many bytes are not on the heap.
+const INLINE_BYTES: usize = 24;
 
 /// Arrays of fewer elements are copied without asking, whatever their elements are.
 const ELEMENTS_PAID: usize = 128;

@@ -85,6 +85,12 @@ pub(crate) fn fixed_numeric_scale(ty: ColumnType) -> Option<i32> {
     (precision <= 18 && (0..=18).contains(&scale)).then_some(scale)
 }
 
+/// The scale of a numeric type whose values are stored as whole numbers of eight bytes, times ten to that power; NaN is
+/// `i64::MAX`.
+pub fn stored_numeric_scale(ty: ColumnType) -> Option<i32> {
+    fixed_numeric_scale(ty)
+}
+
 /// How values of a type with a folder of its own are held.
 fn representation(ty: Oid) -> Option<Representation> {
     family::descriptor(ty).map(|described| described.representation)

@@ -49,6 +49,13 @@ pub fn discard<T: Send + 'static>(list: Vec<T>) {
     }
 }
 
+/// The same of a list whose elements hold so many others together.
+pub fn discard_holding<T: Send + 'static>(list: Vec<T>, held: usize) {
+    if held > FREED_HERE_MAX {
+        leave(Box::new(list));
+    }
+}
+
 /// The same of something else that it takes long to free.
 pub(super) fn discard_any(long: impl Send + 'static) {
     leave(Box::new(long));

@@ -1,6 +1,6 @@
 //! `numeric`: exact decimal numbers with PostgreSQL's display scales, rounding and limits.
 //!
-//! Read `Numeric` here, then `arith` (the four operations, rounding), `decimal` (digits behind the slow path),
+//! Read `Numeric` here, then `arith` (the four operations, rounding), `sum` (of many), `decimal` (digits behind the slow path),
 //! `convert` (text, integers, floats, modifiers), `transcendental` (sqrt, exp, ln, log, power), `wire`.
 //!
 //! Invariants
@@ -15,6 +15,7 @@ mod arith;
 mod convert;
 mod decimal;
 mod limbs;
+mod sum;
 mod transcendental;
 mod wire;
 
@@ -22,6 +23,7 @@ pub(crate) use arith::division_by_zero;
 use decimal::Decimal;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+pub use sum::NumericSum;
 
 /// A decimal number, NaN or an infinity.
 #[derive(Clone)]
@@ -103,6 +105,15 @@ impl Numeric {
             });
         }
         Numeric(Repr::Big(Box::new(decimal)))
+    }
+
+    /// Value and scale of a number that is `value / 10^scale` in eight bytes: most are.
+    #[inline]
+    pub fn to_small(&self) -> Option<(i64, u8)> {
+        match self.0 {
+            Repr::Small { scale, value } => Some((value, scale)),
+            _ => None,
+        }
     }
 
     /// The digits of a finite number.
