@@ -6,11 +6,12 @@
 //! are units as well: one may come as soon as what it reads is there, so that rows without a partner are not joined with
 //! other tables first. Outer joins keep their place: what stands left of them is planned first.
 //!
-//! Read this file (FROM as a whole), then `late` (EXISTS and IN), `source` (one unit), `order`, `pair`.
+//! Read this file (FROM as a whole), then `late` (EXISTS and IN), `source` (one unit), `equivalence`, `order`, `pair`.
 //!
 //! Source: Selinger et al. (SIGMOD 1979); PostgreSQL's joinrels.c does the same over bushy trees, and geqo beyond a number of tables
 //! where this is greedy.
 
+mod equivalence;
 mod late;
 mod order;
 mod pair;
@@ -87,6 +88,8 @@ enum Side {
 /// A condition that links units, with the set of them.
 struct Link {
     units: u64,
+    /// The class of equal columns that it is of, if one of several that say the same (`equivalence`).
+    class: Option<usize>,
     condition: Option<Expr>,
 }
 
@@ -169,6 +172,7 @@ impl Planner<'_> {
                     self.restrict_units(&condition, units, &mut parts);
                     links.push(Link {
                         units,
+                        class: None,
                         condition: Some(condition),
                     });
                 }
@@ -188,6 +192,7 @@ impl Planner<'_> {
             let side = self.side(part.tree, part.conditions)?;
             self.alone(side, sort, limited)?
         } else {
+            equivalence::derive(&parts, &mut links);
             self.ordered_joins(parts, links)?
         };
         if !free.is_empty() {

@@ -97,6 +97,7 @@ impl Planner<'_> {
                 filter.extend(self.restriction(&condition, &left, &items));
             }
             links.push(Link {
+                class: None,
                 units: units | 1 << parts.len(),
                 condition: Some(condition),
             });

@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 
 use mote_common::SqlResult;
 
+use super::equivalence::one_of_each;
 use super::pair::Pairing;
 use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Part, Side, Unit};
 use crate::optimize::{Joined, Planner};
@@ -123,12 +124,16 @@ impl Planner<'_> {
         let mut joined = self.alone(first, &[], false)?;
         for position in order.into_iter().skip(1) {
             done |= 1 << position;
-            let mut conditions = Vec::new();
-            for link in &mut links {
-                if link.units & !done == 0 {
-                    conditions.extend(link.condition.take());
-                }
-            }
+            let is_due = |link: &Link| link.units & !done == 0 && link.condition.is_some();
+            let mut due: Vec<usize> = (0..links.len()).filter(|link| is_due(&links[*link])).collect();
+            let all = due.clone();
+            one_of_each(&links, &mut due);
+            let conditions = due
+                .iter()
+                .filter_map(|link| links[*link].condition.take())
+                .collect();
+            // What else says the same is not asked again.
+            all.into_iter().for_each(|link| links[link].condition = None);
             let side = std::mem::replace(&mut units[position].side, Side::Used);
             joined = match units[position].kind {
                 JoinKind::Inner => {
@@ -163,9 +168,10 @@ impl Planner<'_> {
         }
         let after = set | 1 << next;
         let is_linking = |link: &Link| link.units & !after == 0 && link.units & (1 << next) != 0;
-        let linking: Vec<usize> = (0..links.len())
+        let mut linking: Vec<usize> = (0..links.len())
             .filter(|link| is_linking(&links[*link]))
             .collect();
+        one_of_each(links, &mut linking);
         let is_product = linking.is_empty() && !unit.lateral;
         let pairing = match order.known.entry((next, linking)) {
             Entry::Occupied(known) => {
