@@ -1,8 +1,8 @@
 //! All rows of a table, in row-id order.
 
 use crate::epoch;
-use crate::table::ColumnSet;
 use crate::table::store::{Table, row_of_ordinal};
+use crate::table::{ColumnSet, VERSIONS_AHEAD};
 use crate::txn::{RowVersion, Snapshot, Transaction};
 use mote_common::RowId;
 
@@ -57,6 +57,39 @@ impl TableScan {
             transaction.note_scan(table, None, self.columns);
         }
         None
+    }
+
+    /// The rows that `snapshot` sees in the next `slots` places, until `take` answers false; false at the end of the
+    /// table. One pin for all of them, and the versions behind are asked for ahead. A transaction that tracks its reads
+    /// is given one row: it has read no more than what its statement has asked for.
+    #[inline]
+    pub fn visit<'s>(
+        &mut self,
+        table: &Table,
+        transaction: &'s Transaction,
+        snapshot: &'s Snapshot,
+        slots: usize,
+        mut take: impl FnMut(RowVersion<'s>) -> bool,
+    ) -> bool {
+        if transaction.is_tracking() {
+            return self.next(table, transaction, snapshot).map(take).is_some();
+        }
+        let _guard = epoch::pin();
+        let stop = self.end.min(self.next.saturating_add(slots as u64));
+        while self.next < stop {
+            let row = row_of_ordinal(self.next);
+            let ahead = self.next + VERSIONS_AHEAD as u64;
+            if ahead < self.end {
+                table.prefetch_version(row_of_ordinal(ahead));
+            }
+            self.next += 1;
+            if let Some(version) = transaction.look_up(table, row, snapshot, self.columns)
+                && !take(version)
+            {
+                break;
+            }
+        }
+        self.next < self.end
     }
 
     /// Up to `limit` rows, appended to `out`; false at the end of the table.

@@ -1,5 +1,6 @@
 //! Whole queries and concurrent writes, through sessions in process on a database in memory.
 
+mod blocks;
 mod concurrency;
 mod joins;
 mod merge;

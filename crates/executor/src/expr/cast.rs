@@ -55,6 +55,15 @@ impl Cast {
         }))
     }
 
+    /// The integer that this makes a numeric of, where it stands somewhere already.
+    #[inline]
+    pub(super) fn integer(&self, row: &[Datum], runtime: &Runtime<'_, '_>) -> Option<i64> {
+        match self.kind {
+            Kind::IntegerToNumeric => self.argument.borrow(row, runtime)?.as_i64(),
+            _ => None,
+        }
+    }
+
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         let value = self.argument.evaluate(row, runtime)?;
         match (self.kind, value.as_i64()) {

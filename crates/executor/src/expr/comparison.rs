@@ -193,6 +193,12 @@ impl InList {
         }
     }
 
+    /// The argument and the members, none of them null, that it may equal; None: something else is asked.
+    pub fn equalities(&self) -> Option<(&Expression, &[Expression], bool)> {
+        let is_equality = matches!(self.predicate, Predicate::Operation(Operation::Equal));
+        (is_equality && !self.has_null).then_some((&self.argument, &*self.list, self.negated))
+    }
+
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         let argument = self.argument.evaluate(row, runtime)?;
         if argument.is_null() {

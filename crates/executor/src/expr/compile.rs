@@ -7,6 +7,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
 use mote_sql::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
 use mote_types::catalog::user::is_composite;
+use mote_types::pattern::{Escape, LikePattern};
 use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
@@ -17,6 +18,7 @@ use super::comparison::{
 };
 use super::domain::DomainCheck;
 use super::jsonb_subscript::{JsonbAssignment, JsonbSubscript};
+use super::like::{self, Like};
 use super::numeric::{self, NumericOperation};
 use super::subplan::{Kind, Quantified, SubPlan};
 use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
@@ -296,10 +298,19 @@ fn compile_call(
     }
     if let ([left, right], Some(operator)) = (arguments, numeric::operation(signature.body)) {
         let (left, right) = (compile(left)?, compile(right)?);
-        return Ok(Expression::Numeric(Box::new(NumericOperation {
-            operator,
-            left,
-            right,
+        return Ok(Expression::Numeric(Box::new(NumericOperation::new(
+            operator, left, right,
+        ))));
+    }
+    if let [argument, Expr::Constant(Datum::Text(pattern), _)] = arguments
+        && let Some(negated) = like::is_negated(signature.body)
+        // One that cannot be compiled fails when it is called.
+        && let Ok(pattern) = LikePattern::new(pattern, Escape::default())
+    {
+        return Ok(Expression::Like(Box::new(Like {
+            argument: compile(argument)?,
+            pattern,
+            negated,
         })));
     }
     let body = functions::scalar_body(signature.body)

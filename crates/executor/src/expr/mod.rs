@@ -1,7 +1,7 @@
 //! Expressions in the form that is evaluated: `mote_sql::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
-//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `jsonb_subscript`, `subplan`, `session_value`,
+//! `comparison` (=, <, IN, ANY, row-wise), `like`, `cast`, `domain`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `jsonb_subscript`, `subplan`, `session_value`,
 //! `routine` (calls of users' functions), `numeric` (sums that copy nothing), `fold` (constants, for the planner).
 //!
 //! Source: PostgreSQL's execExpr.c and execExprInterp.c. Other than there the compiled form is a tree whose commonest nodes are
@@ -22,15 +22,18 @@ mod compile;
 mod domain;
 mod fold;
 mod jsonb_subscript;
+mod like;
 mod numeric;
 mod routine;
 mod session_value;
 pub mod subplan;
 
 pub use array_assignment::{Place, assign_element_in, assign_places};
+pub use comparison::{Compare, InList};
 pub use compile::{compile, compile_all, compile_list, compile_option};
 pub use fold::FOLDER;
 pub use jsonb_subscript::assign_to_jsonb;
+pub use numeric::scaled;
 pub use routine::RoutineSite;
 pub use session_value::ask_sequence;
 
@@ -46,8 +49,9 @@ use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
 use crate::value::{equal, order};
 use cast::Cast;
-use comparison::{ArrayComparison, Compare, DistinctFrom, InList, NullIf, RowComparison};
+use comparison::{ArrayComparison, DistinctFrom, NullIf, RowComparison};
 use domain::DomainCheck;
+use like::Like;
 use numeric::NumericOperation;
 use subplan::SubPlan;
 
@@ -92,6 +96,7 @@ pub enum Expression {
     },
     ArrayComparison(Box<ArrayComparison>),
     InList(Box<InList>),
+    Like(Box<Like>),
     Array(Box<array::ArrayConstructor>),
     Row {
         fields: Box<[Expression]>,
@@ -216,6 +221,7 @@ impl Expression {
             | Expression::DistinctFrom(_)
             | Expression::ArrayComparison(_)
             | Expression::InList(_)
+            | Expression::Like(_)
             | Expression::RowComparison(_) => Ok(boolean(self.truth(row, runtime)?)),
         }
     }
@@ -264,6 +270,7 @@ impl Expression {
             Expression::DistinctFrom(test) => test.evaluate(row, runtime),
             Expression::ArrayComparison(comparison) => comparison.evaluate(row, runtime),
             Expression::InList(list) => list.evaluate(row, runtime),
+            Expression::Like(like) => like.evaluate(row, runtime),
             Expression::RowComparison(comparison) => comparison.evaluate(row, runtime),
             // Anything else of type boolean: NULL becomes unknown.
             other => Ok(other.evaluate(row, runtime)?.as_bool()),

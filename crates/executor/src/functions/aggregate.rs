@@ -9,6 +9,7 @@ use mote_common::work::{self, Bulk};
 use mote_common::{SqlError, SqlResult};
 use mote_types::family::bits;
 use mote_types::family::range::intersection;
+use mote_types::numeric::NumericSum;
 use mote_types::{ColumnType, Datum, Interval, Numeric};
 
 use super::json::{JsonObjectBuilder, to_json};
@@ -177,7 +178,7 @@ pub enum Accumulator {
         count: i64,
     },
     Numeric {
-        sum: Numeric,
+        sum: NumericSum,
         count: i64,
     },
     Float {
@@ -211,6 +212,21 @@ pub enum Accumulator {
     Object(JsonObjectBuilder),
 }
 
+impl Accumulator {
+    /// Adds `value / 10^scale` to a sum or average of numerics; false: this is none.
+    #[inline]
+    pub fn add_scaled(&mut self, value: i64, scale: u8) -> SqlResult<bool> {
+        match self {
+            Accumulator::Numeric { sum, count } => {
+                sum.add_scaled(value, scale)?;
+                *count += 1;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
 impl Aggregate {
     /// Whether a row with a null argument is left out before `add`.
     pub fn skips_nulls(self) -> bool {
@@ -234,7 +250,7 @@ impl Aggregate {
                 Accumulator::Integer { sum: 0, count: 0 }
             }
             Aggregate::SumNumeric | Aggregate::AverageNumeric => Accumulator::Numeric {
-                sum: Numeric::ZERO,
+                sum: NumericSum::default(),
                 count: 0,
             },
             Aggregate::SumFloat4
@@ -299,7 +315,7 @@ impl Aggregate {
                 *count += 1;
             }
             Accumulator::Numeric { sum, count } => {
-                *sum = sum.add(numeric(&arguments[0]))?;
+                sum.add(numeric(&arguments[0]))?;
                 *count += 1;
             }
             Accumulator::Float { count, sum, squares } => {
@@ -352,6 +368,20 @@ impl Aggregate {
             }
         }
         Ok(())
+    }
+
+    /// Whether both keep the same for a group, and differ only in what they make of it in the end.
+    pub fn keeps_the_same(self, other: Aggregate) -> bool {
+        use Aggregate::*;
+        let kind = |aggregate| match aggregate {
+            SumNumeric | AverageNumeric => 1,
+            SumInteger | SumInt8 | AverageInteger => 2,
+            SumFloat4 | SumFloat8 | AverageFloat | VarianceFloat(_) => 3,
+            Count | CountRows => 4,
+            _ => 0,
+        };
+        // The two counts differ in which rows they count.
+        self == other || kind(self) == kind(other) && !matches!(kind(self), 0 | 4)
     }
 
     /// One value and the best so far, neither null, become one.
@@ -415,8 +445,8 @@ impl Aggregate {
             }
             Accumulator::Numeric { count: 0, .. } => Datum::Null,
             Accumulator::Numeric { sum, count } => Datum::Numeric(match self {
-                Aggregate::SumNumeric => sum.clone(),
-                _ => sum.div(&Numeric::from(*count))?,
+                Aggregate::SumNumeric => sum.total()?,
+                _ => sum.total()?.div(&Numeric::from(*count))?,
             }),
             Accumulator::Float { count, sum, squares } => self.finish_float(*count, *sum, *squares),
             Accumulator::Squares(squares) => match self {

@@ -272,14 +272,19 @@ fn operation_named(name: &str) -> Option<Operation> {
     })
 }
 
-/// `date_lt_timestamptz` and its kin: both sides become instants on the session's clock first.
-fn datetime_comparison(name: &str) -> Option<Body> {
+/// What a name as `date_lt_timestamptz` says: the types and how they are compared.
+pub fn datetime_operation(name: &str) -> Option<(&str, Operation, &str)> {
     let mut parts = name.split('_');
     let (left, operation, right) = (parts.next()?, parts.next()?, parts.next()?);
     let known = |ty: &str| matches!(ty, "date" | "timestamp" | "timestamptz");
     if parts.next().is_some() || !known(left) || !known(right) {
         return None;
     }
+    Some((left, operation_named(operation)?, right))
+}
+
+/// `date_lt_timestamptz` and its kin: both sides become instants on the session's clock first.
+fn datetime_comparison(name: &str) -> Option<Body> {
     macro_rules! comparing {
         ($operation:ident) => {
             Body::Runtime(|runtime, _, arguments| {
@@ -288,7 +293,7 @@ fn datetime_comparison(name: &str) -> Option<Body> {
             })
         };
     }
-    Some(match operation_named(operation)? {
+    Some(match datetime_operation(name)?.1 {
         Operation::Equal => comparing!(Equal),
         Operation::NotEqual => comparing!(NotEqual),
         Operation::Less => comparing!(Less),

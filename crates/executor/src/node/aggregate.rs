@@ -18,7 +18,7 @@ use super::grouping::RowSet;
 use super::hash_index::HashIndex;
 use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile_all, compile_option};
+use crate::expr::{Expression, compile_all, compile_option, scaled};
 use crate::functions::aggregate::{self as bodies, Accumulator};
 use crate::runtime::Runtime;
 use crate::value::{equal_rows, hash_row, order};
@@ -36,21 +36,65 @@ pub struct Call {
     pub order_by: Box<[Key]>,
     pub filter: Option<Expression>,
     pub result: ColumnType,
+    /// Where in what a group keeps: calls that keep the same have one place.
+    place: usize,
+    argument: Argument,
+}
+
+/// How a call comes to what it adds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Argument {
+    /// `count(*)`.
+    Row,
+    /// A column alone, the usual argument, is added from where it stands.
+    Column(usize),
+    /// A computed numeric, which is added as an integer where it fits one.
+    Scaled,
+    General,
+}
+
+impl Argument {
+    fn of(aggregate: bodies::Aggregate, arguments: &[Expression], collects: bool) -> Argument {
+        match (aggregate, arguments) {
+            _ if collects => Argument::General,
+            (bodies::Aggregate::CountRows, []) => Argument::Row,
+            (_, [Expression::Column(column)]) => Argument::Column(*column),
+            (
+                bodies::Aggregate::SumNumeric | bodies::Aggregate::AverageNumeric,
+                [Expression::Numeric(_) | Expression::Cast(_)],
+            ) => Argument::Scaled,
+            _ => Argument::General,
+        }
+    }
 }
 
 impl Call {
     fn compile(call: &AggregateCall) -> SqlResult<Call> {
         let signature = &AGGREGATES[call.aggregate.0 as usize];
+        let aggregate = bodies::body(signature.body)
+            .ok_or_else(|| SqlError::unsupported(format!("aggregate {}", signature.name)))?;
+        let arguments = compile_all(&call.arguments)?;
+        let collects = call.distinct || !call.order_by.is_empty();
         Ok(Call {
-            aggregate: bodies::body(signature.body)
-                .ok_or_else(|| SqlError::unsupported(format!("aggregate {}", signature.name)))?,
-            arguments: compile_all(&call.arguments)?,
+            place: 0,
+            argument: Argument::of(aggregate, &arguments, collects),
+            aggregate,
+            arguments,
             types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
             distinct: call.distinct,
             order_by: compile_keys(&call.order_by)?,
             filter: compile_option(&call.filter)?,
             result: call.ty,
         })
+    }
+
+    /// Whether what is kept for the one call serves the other: sum(x) and avg(x).
+    fn shares(&self, other: &Call) -> bool {
+        matches!(self.argument, Argument::Row | Argument::Column(_))
+            && self.argument == other.argument
+            && self.filter.is_none()
+            && other.filter.is_none()
+            && self.aggregate.keeps_the_same(other.aggregate)
     }
 
     /// Whether the arguments of all rows have to be kept until the group ends.
@@ -70,6 +114,25 @@ pub struct Program {
     /// For each GROUPING() call the keys it asks about.
     groupings: Box<[Vec<u16>]>,
     calls: Box<[Call]>,
+    /// The calls that add to what is kept: the first of each place, in the order of the places.
+    adding: Box<[usize]>,
+    /// All group keys are columns of the input's row: they are looked up where they stand.
+    key_columns: Option<Box<[usize]>>,
+}
+
+/// Gives each call its place; answers the first call of each.
+fn place_calls(calls: &mut [Call]) -> Box<[usize]> {
+    let mut adding: Vec<usize> = Vec::new();
+    for number in 0..calls.len() {
+        let shared = adding
+            .iter()
+            .position(|&first| calls[first].shares(&calls[number]));
+        calls[number].place = shared.unwrap_or(adding.len());
+        if shared.is_none() {
+            adding.push(number);
+        }
+    }
+    adding.into()
 }
 
 impl Program {
@@ -82,18 +145,30 @@ impl Program {
         } else {
             vec![(0..node.group_by.len()).collect()]
         };
+        let group_by = compile_all(&node.group_by)?;
+        let column = |key: &Expression| match key {
+            Expression::Column(column) => Some(*column),
+            _ => None,
+        };
+        let key_columns = group_by.iter().map(column).collect::<Option<_>>();
+        let mut calls: Box<[Call]> = node.calls.iter().map(Call::compile).collect::<SqlResult<_>>()?;
         Ok(Arc::new(Program {
             input: compile_node(&node.input)?,
-            group_by: compile_all(&node.group_by)?,
+            key_columns,
+            group_by,
             grouping_sets,
             plain: node.grouping_sets.is_empty(),
             groupings: node.groupings.clone().into_boxed_slice(),
-            calls: node.calls.iter().map(Call::compile).collect::<SqlResult<_>>()?,
+            adding: place_calls(&mut calls),
+            calls,
         }))
     }
 }
 
-/// What a group keeps for one call.
+/// The number of the only grouping set.
+const FIRST_SET: Datum = Datum::Int4(0);
+
+/// What a group keeps for one call, or for several that keep the same.
 enum Kept {
     Running(Accumulator),
     /// DISTINCT or ORDER BY: arguments and sort keys of all rows, aggregated at the end.
@@ -112,8 +187,8 @@ pub struct State {
     input: Box<dyn Operator>,
     /// Keys of all groups, with the number of the grouping set in front.
     groups: RowSet,
-    /// By group, then by call.
-    kept: Bulk<Vec<Kept>>,
+    /// By group, then by place: as many for each group as there are `adding` calls.
+    kept: Bulk<Kept>,
     filled: bool,
     /// The group that goes out.
     position: usize,
@@ -152,9 +227,7 @@ impl State {
             runtime.burn(1)?;
             if program.plain {
                 let group = self.only_group(runtime)?;
-                for (number, call) in program.calls.iter().enumerate() {
-                    self.add(group, number, call, runtime)?;
-                }
+                self.add_all(group, &program, runtime)?;
                 continue;
             }
             self.keys.clear();
@@ -164,9 +237,7 @@ impl State {
             }
             for (set, keys) in program.grouping_sets.iter().enumerate() {
                 let group = self.group_of(set, keys, runtime)?;
-                for (number, call) in program.calls.iter().enumerate() {
-                    self.add(group, number, call, runtime)?;
-                }
+                self.add_all(group, &program, runtime)?;
             }
         }
         Ok(())
@@ -178,8 +249,19 @@ impl State {
             // Made before the first row.
             return Ok(0);
         }
+        if let Some(columns) = &self.program.key_columns {
+            let row = self.input.row();
+            let values = columns.iter().map(|&column| &row[column]);
+            let (number, new) = self
+                .groups
+                .insert_values(std::iter::once(&FIRST_SET).chain(values), runtime)?;
+            if new {
+                self.start_group();
+            }
+            return Ok(number);
+        }
         self.group_key.clear();
-        self.group_key.push(Datum::Int4(0));
+        self.group_key.push(FIRST_SET);
         for key in &self.program.group_by {
             self.group_key.push(key.evaluate(self.input.row(), runtime)?);
         }
@@ -202,22 +284,34 @@ impl State {
     fn group_of_key(&mut self, runtime: &Runtime<'_, '_>) -> SqlResult<usize> {
         let (number, new) = self.groups.insert(&self.group_key, runtime)?;
         if new {
-            let kept = self.program.calls.iter().map(|call| match call.collects() {
-                true => Kept::Collected(Bulk::new()),
-                false => Kept::Running(call.aggregate.start()),
-            });
-            self.kept.push(kept.collect());
+            self.start_group();
         }
         Ok(number)
     }
 
-    fn add(
-        &mut self,
-        group: usize,
-        number: usize,
-        call: &Call,
-        runtime: &mut Runtime<'_, '_>,
-    ) -> SqlResult<()> {
+    fn start_group(&mut self) {
+        let program = &self.program;
+        self.kept.extend(program.adding.iter().map(|&number| {
+            let call = &program.calls[number];
+            match call.collects() {
+                true => Kept::Collected(Bulk::new()),
+                false => Kept::Running(call.aggregate.start()),
+            }
+        }));
+    }
+
+    /// Adds the input's row to a group.
+    #[inline]
+    fn add_all(&mut self, group: usize, program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let first = group * program.adding.len();
+        for (place, &number) in program.adding.iter().enumerate() {
+            self.add(first + place, &program.calls[number], runtime)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the input's row to what is kept at a place.
+    fn add(&mut self, place: usize, call: &Call, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let row = self.input.row();
         // FILTER first: the arguments of a row that it leaves out are not evaluated, and cannot fail.
         if let Some(filter) = &call.filter
@@ -225,16 +319,32 @@ impl State {
         {
             return Ok(());
         }
-        // A column alone, the usual argument, is added from where it stands.
-        if let ([Expression::Column(column)], Kept::Running(accumulator)) =
-            (&*call.arguments, &mut self.kept[group][number])
-        {
-            let value = &row[*column];
-            if call.aggregate.skips_nulls() && value.is_null() {
-                return Ok(());
+        if let Kept::Running(accumulator) = &mut self.kept[place] {
+            match call.argument {
+                Argument::Row => return call.aggregate.add(accumulator, &[], &call.types, runtime),
+                Argument::Column(column) => {
+                    let value = &row[column];
+                    if let Datum::Numeric(value) = value
+                        && let Some((value, scale)) = value.to_small()
+                        && accumulator.add_scaled(value, scale)?
+                    {
+                        return Ok(());
+                    }
+                    if call.aggregate.skips_nulls() && value.is_null() {
+                        return Ok(());
+                    }
+                    let arguments = std::slice::from_ref(value);
+                    return call.aggregate.add(accumulator, arguments, &call.types, runtime);
+                }
+                Argument::Scaled => {
+                    if let Some((value, scale)) = scaled(&call.arguments[0], row, runtime)
+                        && accumulator.add_scaled(value, scale)?
+                    {
+                        return Ok(());
+                    }
+                }
+                Argument::General => {}
             }
-            let arguments = std::slice::from_ref(value);
-            return call.aggregate.add(accumulator, arguments, &call.types, runtime);
         }
         self.arguments.clear();
         for argument in &call.arguments {
@@ -244,7 +354,7 @@ impl State {
         if call.aggregate.skips_nulls() && self.arguments.iter().any(Datum::is_null) {
             return Ok(());
         }
-        match &mut self.kept[group][number] {
+        match &mut self.kept[place] {
             Kept::Running(accumulator) => {
                 call.aggregate
                     .add(accumulator, &self.arguments, &call.types, runtime)
@@ -268,11 +378,12 @@ impl State {
     fn finish_group(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let program = &self.program;
         let key = self.groups.row(self.position);
+        let first = self.position * program.adding.len();
         let set = key[0].as_i64().unwrap_or(0) as usize;
         self.row.clear();
         self.row.extend_from_slice(&key[1..]);
-        for (call, kept) in program.calls.iter().zip(&mut self.kept[self.position]) {
-            let value = match kept {
+        for call in &program.calls {
+            let value = match &mut self.kept[first + call.place] {
                 Kept::Running(accumulator) => call.aggregate.finish(accumulator, call.result)?,
                 Kept::Collected(rows) => finish_collected(call, rows, runtime)?,
             };

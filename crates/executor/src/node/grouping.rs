@@ -9,7 +9,7 @@ use mote_types::Datum;
 use super::hash_index::HashIndex;
 use crate::runtime::Runtime;
 use crate::runtime::WorkMemory;
-use crate::value::{equal_rows, hash_row};
+use crate::value::{equal_rows, hash_row, hash_values, same};
 
 /// Rows by number, in the order in which they came first, each of them once.
 #[derive(Default)]
@@ -26,10 +26,38 @@ impl RowSet {
         if let Some(number) = self.find_hashed(hash, row) {
             return Ok((number, false));
         }
+        self.insert_new(hash, row.into(), runtime)
+    }
+
+    /// [`RowSet::insert`] of a row whose values stand in several places: copied only if it is new.
+    #[inline]
+    pub fn insert_values<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v Datum> + Clone,
+        runtime: &Runtime<'_, '_>,
+    ) -> SqlResult<(usize, bool)> {
+        let hash = hash_values(values.clone());
+        let found = self.index.find(hash, |number| {
+            let row = &self.rows[number];
+            row.iter().zip(values.clone()).all(|(a, b)| same(a, b))
+        });
+        match found {
+            Some(number) => Ok((number, false)),
+            None => self.insert_new(hash, values.cloned().collect(), runtime),
+        }
+    }
+
+    #[cold]
+    fn insert_new(
+        &mut self,
+        hash: u64,
+        row: Box<[Datum]>,
+        runtime: &Runtime<'_, '_>,
+    ) -> SqlResult<(usize, bool)> {
         // Charged before it is kept: what work_mem refuses does not stay.
-        self.memory.charge_row(row, runtime)?;
+        self.memory.charge_row(&row, runtime)?;
         let number = self.rows.len();
-        self.rows.push(row.into());
+        self.rows.push(row);
         self.index.insert(hash, number);
         Ok((number, true))
     }

@@ -453,6 +453,8 @@ impl State {
                 self.removed += 1;
                 continue;
             }
+            // Nothing grows after the first row.
+            self.row.resize(self.program.columns.width(), Datum::Null);
             self.program.columns.read(&version, &view, &mut self.row);
             return Ok(true);
         }

@@ -11,4 +11,4 @@ mod order;
 
 pub use array::{accumulate_arrays, stack_arrays};
 pub use convert::convert;
-pub use order::{Operation, equal, equal_rows, hash_row, order};
+pub use order::{Operation, equal, equal_rows, hash_row, hash_values, order, same};

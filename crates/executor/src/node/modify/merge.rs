@@ -242,6 +242,7 @@ impl State {
         let program = &self.program;
         let view = table.view(newest.layout(), newest.bytes());
         // Only the target's columns are replaced: the source row stays the one that was joined.
+        self.fresh.resize(columns.width(), Datum::Null);
         columns.read(newest, &view, &mut self.fresh);
         for (position, value) in program.target_positions.iter().zip(self.fresh.drain(..)) {
             self.joined[*position] = value;
