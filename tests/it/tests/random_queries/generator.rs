@@ -1,7 +1,8 @@
 //! Random queries that PostgreSQL accepts and answers in one way only.
 //!
 //! Everything follows from the seed. A query reads three small tables; below, beside and inside it stand further
-//! queries: derived tables, WITH, LATERAL, set operations, sub-queries in expressions, correlated or not. Rows are
+//! queries: derived tables, WITH, LATERAL, set operations, sub-queries in expressions, correlated or not. Predicates compare
+//! numbers and times of different types, columns with columns, constants, lists and arrays. Rows are
 //! compared as a multiset, so LIMIT comes only with an order over all columns, and window functions only where peers
 //! share their value. An order below LIMIT, DISTINCT ON or string_agg decides what they see. No expression can fail: no division, small numbers, sub-queries of one row where one is needed.
 
@@ -13,11 +14,63 @@ create table t1 (a int, b int, c text);
 create table t2 (a int primary key, b int, c varchar(5));
 create table t3 (a int, d bool, c text);
 create table t4 (a int, b bigint);
+create table t5 (a int, s smallint, k bigint, n numeric(8,2), m numeric, f float8, r real);
+create table t6 (a int, e date, p timestamp, z timestamptz);
 create index on t1 (a, b);
 create index on t3 (c);
+create index on t5 (k);
+create index on t5 (n, s);
+create index on t5 (f);
+create index on t6 (e);
+create index on t6 (p);
+create index on t6 (z);
 insert into t1 values (1, 10, 'x'), (1, 20, 'y'), (2, null, 'x'), (null, 30, null), (3, 10, ''), (4, 40, 'zz');
 insert into t2 values (1, 1, 'x'), (2, 3, 'y'), (3, null, 'zz'), (5, 2, null);
-insert into t3 values (1, true, 'x'), (2, false, 'x'), (null, null, 'y'), (3, true, null), (3, false, 'zz');";
+insert into t3 values (1, true, 'x'), (2, false, 'x'), (null, null, 'y'), (3, true, null), (3, false, 'zz');
+insert into t5 values (1, 1, 1, 1.00, 1, 1, 1), (2, 2, 3, 2.50, 2.5, 2.5, 2.5), (3, null, 10, 'nan', 'nan', 'nan', 'nan'),
+    (null, -1, null, 10.00, 10.0, 'infinity', 10), (4, 3, 9223372036854775807, null, 9223372036854775807, -0.0, 0.1),
+    (5, 32767, -1, 0.10, 0.1, 0.1, null), (5, 32767, 2, 2.00, null, null, 3);
+insert into t6 values (1, '2024-01-31', '2024-01-31', '2024-01-31'), (2, '2024-02-29', '2024-02-29 12:00', '2024-02-29 12:00'),
+    (3, null, 'infinity', '-infinity'), (null, '-infinity', null, '2024-03-31 02:30'), (4, 'infinity', '2024-01-31 00:00:00.000001', null);";
+
+/// Numbers of several types, all of which compare with each other.
+const NUMBERS: &[&str] = &[
+    "1",
+    "2::smallint",
+    "3::bigint",
+    "2.5",
+    "2.50::numeric(8,2)",
+    "1::float8",
+    "0.1::float8",
+    "0.1::real",
+    "10.0",
+    "'nan'::numeric",
+    "'nan'::float8",
+    "'infinity'::float8",
+    "(-1)",
+    "9223372036854775807",
+    "9223372036854775808",
+    "32768",
+    "0.099",
+    "null::numeric",
+    "null::bigint",
+];
+
+/// The same of times.
+const MOMENTS: &[&str] = &[
+    "date '2024-01-31'",
+    "date '2024-02-29'",
+    "timestamp '2024-01-31'",
+    "timestamp '2024-02-29 12:00'",
+    "timestamptz '2024-01-31'",
+    "timestamptz '2024-03-31 02:30'",
+    "date 'infinity'",
+    "timestamp '-infinity'",
+    "null::date",
+    "null::timestamp",
+    "(date '2024-01-31' + interval '29' day)",
+    "(timestamp '2024-01-31' + interval '1' month)",
+];
 
 const LEVELS_MAX: u32 = 4;
 
@@ -26,6 +79,10 @@ pub enum Type {
     Int,
     Text,
     Bool,
+    /// A number of any other type; of these there are columns and comparisons alone.
+    Number,
+    /// A date or a time stamp, likewise.
+    Moment,
 }
 
 use Type::*;
@@ -446,7 +503,20 @@ impl Generator {
                 (format!("{} as {alias}", named.name), named.columns)
             }
             _ => {
-                let (name, columns): (&str, &[(&str, Type)]) = match self.random.below(7) {
+                let (name, columns): (&str, &[(&str, Type)]) = match self.random.below(10) {
+                    7 | 8 => {
+                        let columns: &[(&str, Type)] = &[
+                            ("a", Int),
+                            ("s", Number),
+                            ("k", Number),
+                            ("n", Number),
+                            ("m", Number),
+                            ("f", Number),
+                            ("r", Number),
+                        ];
+                        ("t5", columns)
+                    }
+                    9 => ("t6", &[("a", Int), ("e", Moment), ("p", Moment), ("z", Moment)]),
                     0 | 1 => ("t1", &[("a", Int), ("b", Int), ("c", Text)]),
                     2 | 3 => ("t2", &[("a", Int), ("b", Int), ("c", Text)]),
                     4 | 5 => ("t3", &[("a", Int), ("d", Bool), ("c", Text)]),
@@ -512,6 +582,18 @@ impl Generator {
                 let mut sight = own.clone();
                 sight.extend_from_slice(outer);
                 let equal = match self.chance(60) {
+                    true if self.chance(25) => {
+                        let (left, right) = own.split_at(split);
+                        let ty = match left.iter().chain(right).any(|leaf| leaf.ty == Moment) {
+                            true => Moment,
+                            false => Number,
+                        };
+                        Some(format!(
+                            "{} = {}",
+                            self.comparable(ty, left),
+                            self.comparable(ty, right)
+                        ))
+                    }
                     true => {
                         let (left, right) = own.split_at(split);
                         Some(format!(
@@ -550,6 +632,7 @@ impl Generator {
             Int => self.integer(leaves, depth),
             Text => self.text(leaves, depth),
             Bool => self.boolean(leaves, depth),
+            Number | Moment => self.comparable(ty, leaves),
         }
     }
 
@@ -562,6 +645,54 @@ impl Generator {
                 .pick(&["'x'::text", "'y'::text", "''::text", "'zz'::text", "null::text"])
                 .to_string(),
             Bool => self.pick(&["true", "false", "null::bool"]).to_string(),
+            Number => self.pick(NUMBERS).to_string(),
+            Moment => self.pick(MOMENTS).to_string(),
+        }
+    }
+
+    /// A column or a constant that compares with all others of its kind; integers are numbers as well.
+    fn comparable(&mut self, ty: Type, leaves: &[Leaf]) -> String {
+        let fits = |leaf: &&Leaf| leaf.ty == ty || ty == Number && leaf.ty == Int;
+        let fitting: Vec<Leaf> = leaves.iter().filter(fits).cloned().collect();
+        match fitting.is_empty() || self.chance(30) {
+            true => self.constant(ty),
+            false => self.pick(&fitting).text,
+        }
+    }
+
+    /// A predicate over values of different types.
+    fn across_types(&mut self, leaves: &[Leaf]) -> String {
+        let there = |ty: Type| leaves.iter().any(|leaf| leaf.ty == ty);
+        let ty = match (there(Number), there(Moment)) {
+            (true, true) => self.pick(&[Number, Moment]),
+            (false, true) => Moment,
+            _ => Number,
+        };
+        let value = self.comparable(ty, leaves);
+        match self.random.below(8) {
+            0 => {
+                let (a, b) = (self.comparable(ty, leaves), self.comparable(ty, leaves));
+                format!("({value} between {a} and {b})")
+            }
+            1 if ty == Number => {
+                let list: Vec<String> = (0..self.between(1, 11)).map(|_| self.constant(ty)).collect();
+                format!("({value} {} ({}))", self.pick(&["in", "not in"]), list.join(", "))
+            }
+            2 if ty == Number => {
+                let list = self.pick(&[
+                    "'{1,2,null}'::int[]",
+                    "'{1,2}'::bigint[]",
+                    "'{2.5,nan}'::numeric[]",
+                    "'{0.1,2.5}'::float8[]",
+                ]);
+                let operator = self.pick(&["= any", "<> all", "< any", ">= all"]);
+                format!("({value} {operator} ({list}))")
+            }
+            3 => format!("({value} is distinct from {})", self.comparable(ty, leaves)),
+            _ => {
+                let operator = self.pick(&["=", "=", "=", "<", ">", "<=", ">=", "<>"]);
+                format!("({value} {operator} {})", self.comparable(ty, leaves))
+            }
         }
     }
 
@@ -644,6 +775,9 @@ impl Generator {
     fn boolean(&mut self, leaves: &[Leaf], depth: u32) -> String {
         let next = depth - 1;
         let ty = self.pick(&[Int, Int, Text]);
+        if leaves.iter().any(|leaf| matches!(leaf.ty, Number | Moment)) && self.chance(40) {
+            return self.across_types(leaves);
+        }
         match self.random.below(12) {
             0..=2 => {
                 let operator = self.pick(&["=", "<", ">", "<=", ">=", "<>", "is distinct from"]);
@@ -716,6 +850,7 @@ impl Generator {
             Int => "max",
             Text => "min",
             Bool => "bool_and",
+            Number | Moment => "count",
         };
         format!(
             "(select {aggregate}({alias}.{}) from ({query}) as {alias})",

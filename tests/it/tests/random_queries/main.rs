@@ -19,6 +19,8 @@ const SEEDS: Range<u64> = 0..150;
 const FAILURES_MAX: usize = 20;
 /// PostgreSQL gives up on a query after so long, and it is left out.
 const TIMEOUT: &str = "set statement_timeout = '2s'";
+/// One that leaves readings of the clock out and has others twice: times with and without a zone are compared.
+const TIME_ZONE: &str = "set timezone = 'Europe/Berlin'";
 /// Too long for one of them: says nothing about the rows.
 const QUERY_CANCELED: &str = "57014";
 
@@ -41,6 +43,7 @@ enum Answer {
 fn connect(server: &TestServer) -> RawClient {
     let mut client = RawClient::connect(server);
     client.rows(TIMEOUT);
+    client.rows(TIME_ZONE);
     client
 }
 
