@@ -169,6 +169,6 @@ fn what_no_follower_says_harms_nobody() {
 }
 
 fn value_lsn(server: &TestServer) -> Lsn {
-    let text = value(server, "select pg_current_wal_flush_lsn() - '0/0'");
+    let text = value(server, "select pg_current_wal_flush_lsn() - '0/0'::pg_lsn");
     Lsn(text.parse().expect("a number"))
 }
