@@ -3,9 +3,9 @@
 //! The cache has an account of its own, as a session has: where memory is short it shrinks, and nobody fails for it.
 //! Leaves out: what makes a plan current, and which plans may be shared (`planning`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mote_catalog::settings::PlanKey;
 use mote_common::Oid;
 use mote_engine::{MemoryCharge, SessionMemory};
