@@ -43,6 +43,8 @@ pub use memory::{
     MemoryAccount, MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, UnlimitedMemory,
     give_memory_back,
 };
+/// What subscribers are told, as the log holds it.
+pub use mote_log::told;
 pub use mote_log::{Awaited, HorizonListener, Horizons, LEVELS, Level, LogUnavailable, Moved};
 pub use sequence::{DrawnNumbers, Sequence, SequenceError};
 pub use slots::TransactionId;
@@ -56,7 +58,8 @@ pub use table::{
 };
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,
-    GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, PrepareError, PrepareFailure, PreparedInfo,
-    PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement,
-    TableSample, TableScan, TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
+    GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, OldRow, PrepareError, PrepareFailure,
+    PreparedInfo, PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart,
+    SuspendedStatement, TableSample, TableScan, Told, TrackingPause, Transaction, TruncatedTable, Undecided,
+    WriteError,
 };

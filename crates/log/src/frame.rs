@@ -19,6 +19,9 @@ pub const BLOCK_BYTES: u64 = 4096;
 
 const MAGIC: [u8; 2] = *b"mL";
 const FRAME_VERSION: u8 = 1;
+/// Of a frame whose operations tell subscribers something besides the rows (`told`): releases that do not know these
+/// operations refuse the log.
+const FRAME_VERSION_TOLD: u8 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -68,6 +71,8 @@ impl FrameKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameHeader {
     pub kind: FrameKind,
+    /// Among its operations may be some for subscribers.
+    pub tells: bool,
     pub payload_bytes: u32,
     /// Where this frame starts.
     pub lsn: Lsn,
@@ -92,7 +97,10 @@ impl FrameHeader {
     pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut bytes = [0; FRAME_HEADER_BYTES];
         bytes[0..2].copy_from_slice(&MAGIC);
-        bytes[2] = FRAME_VERSION;
+        bytes[2] = match self.tells {
+            true => FRAME_VERSION_TOLD,
+            false => FRAME_VERSION,
+        };
         bytes[3] = self.kind as u8;
         bytes[4..8].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.lsn.0.to_le_bytes());
@@ -111,7 +119,7 @@ impl FrameHeader {
             return Err(HeaderError::NotAFrame);
         }
         let kind = match (bytes[2], FrameKind::from_byte(bytes[3])) {
-            (FRAME_VERSION, Some(kind)) => kind,
+            (FRAME_VERSION | FRAME_VERSION_TOLD, Some(kind)) => kind,
             (version, _) => {
                 return Err(HeaderError::Unknown {
                     version,
@@ -125,6 +133,7 @@ impl FrameHeader {
         }
         Ok(FrameHeader {
             kind,
+            tells: bytes[2] == FRAME_VERSION_TOLD,
             payload_bytes,
             lsn: Lsn(u64_at(bytes, 8)),
             durable: Lsn(u64_at(bytes, 16)),
@@ -170,6 +179,7 @@ mod tests {
     fn header() -> FrameHeader {
         FrameHeader {
             kind: FrameKind::Commit,
+            tells: false,
             payload_bytes: 17,
             lsn: Lsn(4096),
             durable: Lsn(2048),
@@ -183,6 +193,16 @@ mod tests {
     fn a_header_survives_the_round_trip() {
         assert_eq!(FrameHeader::decode(&header().encode()), Ok(header()));
         assert_eq!(header().end(), Lsn(4096 + 80));
+    }
+
+    #[test]
+    fn a_frame_that_tells_is_of_a_version_of_its_own() {
+        let told = FrameHeader {
+            tells: true,
+            ..header()
+        };
+        assert_eq!((header().encode()[2], told.encode()[2]), (1, 2));
+        assert_eq!(FrameHeader::decode(&told.encode()), Ok(told));
     }
 
     #[test]

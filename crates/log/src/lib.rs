@@ -48,6 +48,7 @@ pub mod scan;
 pub mod segment;
 pub mod stream;
 mod tap;
+pub mod told;
 mod unavailable;
 mod writer;
 #[cfg(test)]
@@ -345,6 +346,11 @@ impl Log {
         self.inner.pins.keep_from(images, self.inner.oldest_kept())
     }
 
+    /// From where the log must be read to get every transaction whole that ends above `end`, which is stable.
+    pub fn read_from(&self, end: Lsn) -> Lsn {
+        self.inner.pins.open_from(end).unwrap_or(end).min(end)
+    }
+
     /// Keeps the files from `lsn` on, although recovery may not need them, as long as the hold lives. Files below the
     /// last `release_below` may be gone already.
     pub fn hold_from(&self, lsn: Lsn) -> LogHold {
@@ -436,6 +442,7 @@ impl Inner {
     fn header(&self, kind: FrameKind, payload_bytes: usize, payload_crc: u32) -> FrameHeader {
         FrameHeader {
             kind,
+            tells: false,
             payload_bytes: payload_bytes as u32,
             lsn: Lsn::ZERO,
             durable: Lsn::ZERO,

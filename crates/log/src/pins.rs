@@ -144,6 +144,15 @@ impl Pins {
         }
     }
 
+    /// The lowest first frame of the transactions that end above `end`, as far as they have begun to be logged; `None`:
+    /// there is none.
+    pub fn open_from(&self, end: Lsn) -> Option<Lsn> {
+        let inner = self.pins.lock();
+        let open = inner.0.values().map(|(pin, _)| pin.first);
+        let ended = inner.1.iter().filter(|pin| pin.committed > Some(end));
+        open.chain(ended.map(|pin| pin.first)).min()
+    }
+
     /// From where the log must be kept if images need it from `images`. Gives up open transactions that alone would keep
     /// log below `oldest`; forgets transactions that need it no longer.
     pub fn keep_from(&self, images: Lsn, oldest: Lsn) -> Lsn {

@@ -13,6 +13,7 @@ use mote_common::{Lsn, RowId, TableId};
 use super::Log;
 use super::frame::PAYLOAD_BYTES_MAX;
 use super::patch;
+use super::told::{self, is_told};
 use super::varint::{self, Cursor};
 
 /// A transaction sends a fragment when it has buffered this much; the commit frame has room for that and its header.
@@ -149,6 +150,8 @@ pub struct RedoBuffer {
     rolled_back: Vec<(u64, u64)>,
     /// Something was written that the log does not hold: the commit needs a frame for its timestamp.
     unlogged: bool,
+    /// Operations for subscribers were among those so far.
+    tells: bool,
     scratch: Vec<u8>,
 }
 
@@ -217,6 +220,49 @@ impl RedoBuffer {
         let body = 1 + varint::size(table.0 as u64) + varint::size(row.0) + varint::size(base_ts.0);
         self.begin(DELETE, body, table, row);
         varint::put(&mut self.bytes, base_ts.0);
+    }
+
+    /// Some frame of the transaction may hold operations for subscribers.
+    pub fn tells(&self) -> bool {
+        self.tells
+    }
+
+    /// For subscribers: what the table is ([`told::ToldRelation`]).
+    pub fn relation(&mut self, table: TableId, content: &[u8]) {
+        let body = 1 + varint::size(table.0 as u64) + content.len();
+        self.begin_told(told::RELATION, body);
+        varint::put(&mut self.bytes, table.0 as u64);
+        self.bytes.extend_from_slice(content);
+    }
+
+    /// For subscribers: the row as it is before the change that follows.
+    pub fn old_row(&mut self, table: TableId, row: RowId, bytes: &[u8]) {
+        let body = 1 + varint::size(table.0 as u64) + varint::size(row.0) + bytes.len();
+        self.begin_told(told::OLD_ROW, body);
+        varint::put(&mut self.bytes, table.0 as u64);
+        varint::put(&mut self.bytes, row.0);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// For subscribers: these tables lose their rows.
+    pub fn truncated(&mut self, options: u8, tables: &[TableId]) {
+        let names: usize = tables.iter().map(|table| varint::size(table.0 as u64)).sum();
+        self.begin_told(told::TRUNCATE, 2 + varint::size(tables.len() as u64) + names);
+        self.bytes.push(options);
+        varint::put(&mut self.bytes, tables.len() as u64);
+        for table in tables {
+            varint::put(&mut self.bytes, table.0 as u64);
+        }
+    }
+
+    fn begin_told(&mut self, kind: u8, body_bytes: usize) {
+        if self.bytes.is_empty() {
+            self.bytes.push(0);
+        }
+        varint::put(&mut self.bytes, body_bytes as u64);
+        self.bytes.push(kind);
+        self.operations += 1;
+        self.tells = true;
     }
 
     fn whole(&mut self, kind: u8, table: TableId, row: RowId, layout: u8, base_ts: Option<Lsn>, tail: &[u8]) {
@@ -504,8 +550,20 @@ impl OperationStream {
         })
     }
 
-    /// The same with the operations' bytes, not yet decoded.
+    /// The same with the operations' bytes, not yet decoded. Those for subscribers are stepped over.
     pub fn feed_bodies<E: From<Malformed>>(
+        &mut self,
+        bytes: &[u8],
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.feed_told(bytes, |ordinal, body| match is_told(body) {
+            true => Ok(()),
+            false => visit(ordinal, body),
+        })
+    }
+
+    /// The same with those for subscribers.
+    pub fn feed_told<E: From<Malformed>>(
         &mut self,
         bytes: &[u8],
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,

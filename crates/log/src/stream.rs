@@ -191,6 +191,7 @@ mod tests {
     fn frame(kind: FrameKind, term: u32, lsn: u64, payload: &[u8]) -> Vec<u8> {
         let header = FrameHeader {
             kind,
+            tells: false,
             payload_bytes: payload.len() as u32,
             lsn: Lsn(lsn),
             durable: Lsn(4096),

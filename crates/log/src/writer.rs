@@ -193,8 +193,10 @@ impl LogWriter {
                     .may_grow(&owner, inner.oldest_kept())
                     .map_err(|first| inner.keeps_too_much(first))?;
             }
+            let tells = redo.tells();
             let payload = redo.fragment(&self.log);
-            let admission = self.admit(payload.len())?;
+            let mut admission = self.admit(payload.len())?;
+            admission.tells(tells);
             self.append(admission, FrameKind::Fragment, payload, |_| {});
             redo.fragment_sent();
         }
@@ -289,6 +291,11 @@ impl Drop for LogWriter {
 }
 
 impl Admission<'_> {
+    /// The frame may hold operations for subscribers.
+    pub fn tells(&mut self, tells: bool) {
+        self.header.tells = tells;
+    }
+
     /// Computes the checksum ahead, so that even that is not done while others wait for the outcome.
     pub fn checksum(&mut self, payload: &[u8]) {
         self.header.payload_crc = crc32fast::hash(payload);

@@ -41,6 +41,7 @@ struct LastPart<'a> {
     term: u32,
     header: CommitHeader,
     body: &'a [u8],
+    tells: bool,
 }
 
 impl Applier {
@@ -77,6 +78,7 @@ impl Applier {
                     term: header.term,
                     header: commit,
                     body,
+                    tells: header.tells,
                 };
                 self.commit(last, header.end(), catalog)?;
                 self.log().note_replayed_commit(header.wall_us);
@@ -102,6 +104,7 @@ impl Applier {
                     term: header.term,
                     header: commit,
                     body,
+                    tells: header.tells,
                 };
                 self.prepare(prepare, last)?;
             }
@@ -171,6 +174,7 @@ impl Applier {
             gid: prepare.gid.to_vec(),
             state: prepare.state.to_vec(),
             operations: Vec::new(),
+            tells: last.tells,
         };
         operations(
             &self.engine,

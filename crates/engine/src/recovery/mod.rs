@@ -90,6 +90,8 @@ pub struct PreparedTransaction {
     pub state: Vec<u8>,
     /// In order; `log::Operation::decode` reads each.
     pub operations: Vec<Vec<u8>>,
+    /// It also has operations for subscribers.
+    pub tells: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -182,6 +182,7 @@ pub(super) fn tables(
                 gid,
                 state,
                 operations,
+                tells: prepared.tells,
             };
             target
                 .restore_prepared(restored)

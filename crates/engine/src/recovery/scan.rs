@@ -11,7 +11,7 @@ use mote_common::Lsn;
 use super::error::RecoveryError;
 use super::{CATALOG_TABLE, Phase, Progress};
 use crate::checkpoint::Manifest;
-use mote_log::frame::FrameKind;
+use mote_log::frame::{FrameHeader, FrameKind};
 use mote_log::reader::{Frame, LogFiles, LogReader};
 use mote_log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
 use mote_log::varint::Cursor;
@@ -50,6 +50,7 @@ pub(super) struct Transaction {
 pub(super) struct Prepared {
     pub gid: Vec<u8>,
     pub state: Vec<u8>,
+    pub tells: bool,
     decided: bool,
     first: Lsn,
     key: TransactionKey,
@@ -238,7 +239,7 @@ impl Scan {
                 self.transactions.remove(&key);
                 Ok(())
             }
-            FrameKind::Prepare => self.prepare(header.term, header.lsn, payload),
+            FrameKind::Prepare => self.prepare(header, payload),
             FrameKind::CommitPrepared => self.decide(payload, Some(header.end())),
             FrameKind::RollbackPrepared => self.decide(payload, None),
             FrameKind::Sequence => {
@@ -356,7 +357,8 @@ impl Scan {
         Ok((key, transaction.first))
     }
 
-    fn prepare(&mut self, term: u32, lsn: Lsn, payload: &[u8]) -> Result<(), &'static str> {
+    fn prepare(&mut self, frame: &FrameHeader, payload: &[u8]) -> Result<(), &'static str> {
+        let (term, lsn, tells) = (frame.term, frame.lsn, frame.tells);
         let (prepare, rest) = PrepareHeader::decode(payload).ok_or("its header is malformed")?;
         let (commit, body) = CommitHeader::decode(rest).ok_or("its header is malformed")?;
         let fate = Fate::Undecided(self.prepared.len());
@@ -383,6 +385,7 @@ impl Scan {
         self.prepared.push(Prepared {
             gid,
             state,
+            tells,
             decided: false,
             first,
             key,

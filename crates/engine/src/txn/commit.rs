@@ -188,10 +188,12 @@ impl Transaction {
         let decided = self.engine.with_writer(|writer| {
             writer.send_fragments(redo)?;
             writer.pin_until_end(redo)?;
+            let tells = redo.tells();
             let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                 return Ok(None);
             };
             let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
+            admission.tells(tells);
             admission.checksum(payload);
             let critical = AbortOnPanic(ENDING);
             let slot = self.slot();
@@ -216,10 +218,12 @@ impl Transaction {
             super::tests::pause_at(super::tests::Moment::BetweenChecks);
             let outcome = engine.with_writer(|writer| {
                 writer.pin_until_end(redo)?;
+                let tells = redo.tells();
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(Attempt::NothingToLog);
                 };
                 let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
+                admission.tells(tells);
                 admission.checksum(payload);
                 let critical = AbortOnPanic(ENDING);
                 let slot = self.slot();

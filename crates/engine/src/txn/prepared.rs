@@ -290,8 +290,10 @@ impl Transaction {
         // Readers of versions that ROLLBACK TO unlinked are gone with the snapshots.
         self.retire_undone();
         let mut work = self.work.take();
+        work.tells |= work.redo.tells();
         work.redo.reset(0);
         work.savepoints.clear();
+        work.told.clear();
         self.over.set(true);
         Dormant {
             slot: self.slot,
@@ -309,6 +311,7 @@ impl Transaction {
             let work = self.work.borrow();
             // Always there: `finish_prepared` has set it aside.
             let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), gid.len())?;
+            admission.tells(work.tells);
             admission.checksum(gid.as_bytes());
             let critical = AbortOnPanic(ENDING);
             if !commit {
@@ -468,6 +471,7 @@ impl EngineCore {
                     .prepare_payload(gid.as_bytes(), state)
                     .map_err(|_| LogError::TooLarge)?;
                 let mut admission = writer.admit_from(aside.as_deref_mut(), payload.len())?;
+                admission.tells(redo.tells());
                 admission.checksum(&payload);
                 Ok(writer.append(admission, FrameKind::Prepare, &payload, |_| {}))
             })

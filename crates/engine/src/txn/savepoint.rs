@@ -49,6 +49,7 @@ impl Transaction {
             let marks = (savepoint.writes, savepoint.rows, savepoint.tables, savepoint.ddl);
             let redo = savepoint.redo;
             work.redo.truncate(redo);
+            work.told.clear();
             marks
         };
         self.note_undone(writes, rows);

@@ -11,6 +11,7 @@ use super::reads::ReadSet;
 use super::room::MemoryWait;
 use super::savepoint::Savepoint;
 use super::snapshot::{RowVersion, Snapshot};
+use super::tell::Told;
 use super::undo::{DdlAction, Write};
 use crate::epoch;
 use crate::lock::manager::Owner;
@@ -24,6 +25,7 @@ use mote_common::sync::atomic::{Ordering, fence};
 use mote_common::{CommandId, IndexId, Lsn, RowId, TableId};
 use mote_log::{RedoBuffer, SetAside};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -106,6 +108,10 @@ pub(crate) struct Work {
     pub(super) fast_tables: Vec<TableId>,
     pub(super) savepoints: Vec<Savepoint>,
     pub(super) ddl: Vec<DdlAction>,
+    /// Published tables that subscribers know as they are now.
+    pub(super) told: BTreeMap<TableId, Arc<Told>>,
+    /// The PREPARE has operations for subscribers, which the versions do not show.
+    pub(super) tells: bool,
     /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.
     pub(super) undone: Vec<NonNull<Version>>,
     pub(super) next_savepoint: u32,
@@ -126,6 +132,8 @@ impl Work {
         self.savepoints.clear();
         self.ddl.clear();
         self.unchecked_keys.clear();
+        self.told.clear();
+        self.tells = false;
         self.writes.shrink_to(WRITES_KEEP);
         self.rows.shrink_to(WRITES_KEEP);
     }

@@ -11,6 +11,7 @@
 use super::admission::RowRequest;
 use super::error::WriteError;
 use super::snapshot::RowVersion;
+use super::tell::ToldChange;
 use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
 use crate::epoch::{self, Guard};
@@ -46,6 +47,15 @@ struct LinkedUpdate<'g> {
     base_ts: Lsn,
     /// Indexes whose key changed, by `changed_bit`.
     changed: u64,
+}
+
+impl LinkedUpdate<'_> {
+    /// Whether the key of this index changed; of one that is not there, yes.
+    fn changes(&self, key: IndexId, table: &Table, guard: &Guard) -> bool {
+        let mut indexes = table.indexes_pinned(guard).iter();
+        let position = indexes.position(|index| index.id == key);
+        position.is_none_or(|position| self.changed & changed_bit(position) != 0)
+    }
 }
 
 /// Indexes beyond the 63rd share a bit: an entry inserted again does no harm.
@@ -132,9 +142,19 @@ impl Transaction {
 
     /// Replaces the version `seen` by a row written with the table's newest layout.
     pub fn update(&self, table: &Table, seen: &RowVersion<'_>, row: &[u8]) -> Result<(), WriteError> {
+        self.update_with(table, seen, row, None)
+    }
+
+    pub(super) fn update_with(
+        &self,
+        table: &Table,
+        seen: &RowVersion<'_>,
+        row: &[u8],
+        told: Option<&ToldChange<'_>>,
+    ) -> Result<(), WriteError> {
         self.check_writable_in(table)?;
         self.make_room(row.len(), Charge::Ordinary)?;
-        self.update_charged(table, seen, row)
+        self.update_charged(table, seen, row, told)
     }
 
     /// The same once memory is charged.
@@ -143,6 +163,7 @@ impl Transaction {
         table: &Table,
         seen: &RowVersion<'_>,
         row: &[u8],
+        told: Option<&ToldChange<'_>>,
     ) -> Result<(), WriteError> {
         let guard = epoch::pin();
         let linked = self.link_update(table, seen, row, &guard).inspect_err(|_| {
@@ -167,7 +188,12 @@ impl Transaction {
             version: linked.version,
             kind: WriteKind::Update,
         });
-        if table.is_temporary() {
+        if let Some(told) = told {
+            told.tell_old(&mut work, table, id, |key| linked.changes(key, table, &guard));
+            // Whole: who is told of it has no row before it to patch.
+            work.redo
+                .update_whole(table.id(), id, layout.number(), linked.base_ts, row);
+        } else if table.is_temporary() {
             work.redo.note_unlogged();
         } else if seen.layout() == layout.number() {
             // SAFETY: linked by us and uncommitted: it stays.
@@ -250,19 +276,26 @@ impl Transaction {
 
     /// Deletes the row whose version `seen` is.
     pub fn delete(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
-        self.delete_with(table, seen, 0)
+        self.delete_with(table, seen, false, None)
     }
 
     /// Deletes a row that the transaction writes to another table: who waited for it is told so
     /// ([`LockedRow::moved`](super::LockedRow)) instead of finding no row.
     pub fn delete_moved(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
-        self.delete_with(table, seen, MOVED)
+        self.delete_with(table, seen, true, None)
     }
 
-    fn delete_with(&self, table: &Table, seen: &RowVersion<'_>, flags: u8) -> Result<(), WriteError> {
+    pub(super) fn delete_with(
+        &self,
+        table: &Table,
+        seen: &RowVersion<'_>,
+        moved: bool,
+        told: Option<&ToldChange<'_>>,
+    ) -> Result<(), WriteError> {
         self.check_writable_in(table)?;
         self.make_room(0, Charge::Essential)?;
-        let result = self.delete_charged(table, seen, flags);
+        let flags = if moved { MOVED } else { 0 };
+        let result = self.delete_charged(table, seen, flags, told);
         if result.is_err() {
             self.engine.budget.release(allocation_bytes(0));
         }
@@ -274,6 +307,7 @@ impl Transaction {
         table: &Table,
         seen: &RowVersion<'_>,
         flags: u8,
+        told: Option<&ToldChange<'_>>,
     ) -> Result<(), WriteError> {
         let id = seen.row();
         let guard = epoch::pin();
@@ -302,6 +336,9 @@ impl Transaction {
             version,
             kind: WriteKind::Delete,
         });
+        if let Some(told) = told {
+            told.tell_old(&mut work, table, id, |_| true);
+        }
         match table.is_temporary() {
             true => work.redo.note_unlogged(),
             false => work.redo.delete(table.id(), id, base_ts),

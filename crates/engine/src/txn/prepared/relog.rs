@@ -78,8 +78,11 @@ impl EngineCore {
         held_locks(self, &dormant.work, owner, note)
     }
 
-    /// `None`: too much.
+    /// `None`: too much, or what it says to subscribers stands in the old frames alone.
     fn redo_of(&self, dormant: &Dormant) -> Option<RedoBuffer> {
+        if dormant.work.tells {
+            return None;
+        }
         let mut redo = RedoBuffer::new();
         for write in &dormant.work.writes {
             // SAFETY: tables outlive the transactions that wrote them; uncommitted versions and what is directly below

@@ -56,6 +56,7 @@ impl EngineCore {
                 transaction.write_again(operation, &inserted)?;
             }
             transaction.free_unwritten_rows();
+            transaction.work.borrow_mut().tells = prepared.tells;
             written.push((gid, state, transaction));
         }
         for (gid, state, transaction) in written {
@@ -152,7 +153,7 @@ impl Transaction {
             Operation::Delete { row, base_ts, .. } => {
                 let base = self.base(&table, row, base_ts)?;
                 self.charge(0)
-                    .and_then(|()| self.delete_charged(&table, &base, 0))
+                    .and_then(|()| self.delete_charged(&table, &base, 0, None))
             }
         };
         // It is in the log.
@@ -220,7 +221,7 @@ impl Transaction {
 
     fn update_again(&self, table: &Table, base: &RowVersion<'_>, bytes: &[u8]) -> Result<(), WriteError> {
         self.charge(bytes.len())?;
-        self.update_charged(table, base, bytes)
+        self.update_charged(table, base, bytes, None)
     }
 
     fn lock_again(&self, state: &State) -> Result<(), WriteError> {

@@ -11,6 +11,7 @@
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
 //!  - `following`: a second engine that replays the first one's log.
+//!  - `told`: what published tables leave for subscribers.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
@@ -39,6 +40,7 @@ mod read_columns;
 mod serializable;
 mod stress;
 mod temporary;
+mod told;
 mod uniqueness;
 mod visibility;
 
