@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
-use mote_common::{Lsn, SqlError, SqlResult};
+use mote_common::{Lsn, Oid, SqlError, SqlResult};
 use parking_lot::{Mutex, RwLock};
 
 /// One follower, as its primary knows it.
@@ -42,6 +42,10 @@ pub struct SlotFacts {
     /// Log that may be written before it is lost.
     pub room_bytes: Option<u64>,
     pub term: u32,
+    /// A subscriber's: of this database, and what it has confirmed.
+    pub logical: Option<(Oid, Lsn)>,
+    /// The session that streams from it.
+    pub user: Option<u32>,
 }
 
 /// What a session asks of slots. Who keeps them writes them to disk, on a thread of its own.
@@ -63,6 +67,33 @@ pub enum SlotRequest {
     Drop {
         name: String,
         session: u32,
+    },
+    /// For a subscriber. The session's until [`SlotRequest::Settle`] says where it begins. Answers from where the log is
+    /// kept.
+    CreateLogical {
+        name: String,
+        database: Oid,
+        session: u32,
+    },
+    /// It begins behind `confirmed`, and lasts unless it is temporary.
+    Settle {
+        name: String,
+        confirmed: Lsn,
+        temporary: bool,
+    },
+    /// The session streams from the slot.
+    Acquire {
+        name: String,
+        session: u32,
+    },
+    Release {
+        name: String,
+    },
+    /// The subscriber has every transaction up to `confirmed`; for the others the log is needed from `position` on.
+    Confirm {
+        name: String,
+        confirmed: Lsn,
+        position: Lsn,
     },
 }
 
@@ -202,7 +233,9 @@ impl Cluster {
                 SqlError::unsupported("replication slots on a server that follows another one")
             })?;
         match request {
-            SlotRequest::Create { temporary: None, .. } | SlotRequest::Drop { .. } => {}
+            SlotRequest::Create { temporary: None, .. }
+            | SlotRequest::Drop { .. }
+            | SlotRequest::Confirm { .. } => {}
             // Relaxed: a session ends after its own requests.
             _ => self.temporary_slots.store(true, Ordering::Relaxed),
         }

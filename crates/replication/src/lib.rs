@@ -9,6 +9,7 @@
 //!  3. `names` (`mote_common::standby_names`), `quorum`, `gate`: whose acknowledgements count, how far they reach, which reply may leave.
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
+//!     `decoder`: what subscribers are told of the log.
 //!  5. `primary`: the side that sends; `receiver`: the side that takes.
 //!  6. `record`, `coordinator`: what the nodes have agreed on, and what keeps it; `roster`, `wish`: their names, and who should vote;
 //!     `outlook`: what the next failure costs.
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod coordinator;
+pub mod decoder;
 pub mod gate;
 pub mod history;
 pub mod member;

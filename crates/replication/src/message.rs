@@ -124,6 +124,17 @@ pub struct KeptFor {
     pub position: Lsn,
     /// What it needs is not kept any more.
     pub lost: bool,
+    /// A subscriber of changes, not a node.
+    pub logical: Option<Logical>,
+}
+
+/// What a subscriber's slot keeps besides the position from which the log must be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Logical {
+    /// The database's OID.
+    pub database: u32,
+    /// The subscriber has every transaction that ends up to here.
+    pub confirmed: Lsn,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -200,7 +211,9 @@ impl Message<'_> {
             }
             Message::HandedOver => _ = out.byte(b'o'),
             Message::Keep(kept) => {
-                out.byte(b'l').kept(kept);
+                // A kind of its own: a release that knows no subscribers must not take their slots for nodes'.
+                let logical = kept.iter().any(|one| one.logical.is_some());
+                out.byte(if logical { b'L' } else { b'l' }).kept(kept, logical);
             }
             Message::Ask(ask) => {
                 out.byte(b'a').u32(ask.term).u64(ask.candidate.0);
@@ -246,7 +259,8 @@ impl Message<'_> {
                 Message::Report { progress, beat_ns }
             }
             b'o' => Message::HandedOver,
-            b'l' => Message::Keep(from.kept()?),
+            b'l' => Message::Keep(from.kept(false)?),
+            b'L' => Message::Keep(from.kept(true)?),
             b'a' => Message::Ask(Ask {
                 term: from.u32()?,
                 candidate: NodeId(from.u64()?),
@@ -351,12 +365,18 @@ impl Writer {
         }
     }
 
-    fn kept(&mut self, kept: &[KeptFor]) {
+    fn kept(&mut self, kept: &[KeptFor], logical: bool) {
         let kept = &kept[..kept.len().min(KEPT_MAX)];
         self.u16(kept.len() as u16);
         for one in kept {
             self.text(&one.name, NAME_BYTES_MAX).lsn(one.position);
             self.byte(one.lost as u8);
+            if logical {
+                self.byte(one.logical.is_some() as u8);
+                if let Some(logical) = one.logical {
+                    self.u32(logical.database).lsn(logical.confirmed);
+                }
+            }
         }
     }
 }
@@ -421,7 +441,7 @@ impl<'a> Reader<'a> {
         (0..count).map(mark).collect()
     }
 
-    fn kept(&mut self) -> Option<Vec<KeptFor>> {
+    fn kept(&mut self, logical: bool) -> Option<Vec<KeptFor>> {
         let count = usize::from(self.u16()?);
         if count > KEPT_MAX {
             return None;
@@ -431,6 +451,13 @@ impl<'a> Reader<'a> {
                 name: self.text(NAME_BYTES_MAX)?,
                 position: self.lsn()?,
                 lost: self.flag()?,
+                logical: match logical && self.flag()? {
+                    true => Some(Logical {
+                        database: self.u32()?,
+                        confirmed: self.lsn()?,
+                    }),
+                    false => None,
+                },
             })
         };
         (0..count).map(one).collect()
@@ -496,11 +523,30 @@ mod tests {
                     name: "c".into(),
                     position: Lsn(4096),
                     lost: false,
+                    logical: None,
                 },
                 KeptFor {
                     name: "dö".into(),
                     position: Lsn::ZERO,
                     lost: true,
+                    logical: None,
+                },
+            ]),
+            Message::Keep(vec![
+                KeptFor {
+                    name: "c".into(),
+                    position: Lsn(4096),
+                    lost: false,
+                    logical: None,
+                },
+                KeptFor {
+                    name: "sub".into(),
+                    position: Lsn(8192),
+                    lost: false,
+                    logical: Some(Logical {
+                        database: 16384,
+                        confirmed: Lsn(9000),
+                    }),
                 },
             ]),
             Message::Ask(Ask {

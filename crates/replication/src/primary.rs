@@ -595,6 +595,7 @@ impl Primary {
             name: member.clone(),
             position: block_of(stable),
             lost: false,
+            logical: None,
         });
         if stream.wire.say(&Message::Keep(kept))? {
             stream.told_slots = told;

@@ -22,10 +22,12 @@ use std::sync::Arc;
 use mote_common::Lsn;
 use mote_common::env::Disk;
 
-use crate::message::{KEPT_MAX, KeptFor};
+use crate::message::{KEPT_MAX, KeptFor, Logical};
 use crate::small_file;
 
 const FILE: &str = "slots";
+/// The file's version with subscribers' slots in it, which earlier releases refuse.
+const VERSION_LOGICAL: u32 = 2;
 /// Followers that one primary keeps log for.
 pub const SLOTS_MAX: usize = KEPT_MAX - 1;
 
@@ -37,6 +39,11 @@ pub struct Slot {
     pub lost: bool,
     /// Goes with this session.
     pub temporary: Option<u32>,
+    /// A subscriber's; its `position` is where the log must be read from: the lowest first frame of a transaction that
+    /// was open at `confirmed`.
+    pub logical: Option<Logical>,
+    /// The session that streams from it. Nodes have streams of their own.
+    pub user: Option<u32>,
 }
 
 impl Slot {
@@ -73,7 +80,7 @@ impl Slots {
         kept_bytes_max: u64,
         saved_every: u64,
     ) -> io::Result<Slots> {
-        let slots = match small_file::read(&*disk, system_id, FILE)? {
+        let slots = match small_file::read_version(&*disk, system_id, FILE, VERSION_LOGICAL)? {
             None => BTreeMap::new(),
             Some(bytes) => decode(&bytes).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "replication/slots: it is malformed")
@@ -106,6 +113,7 @@ impl Slots {
             name: name.clone(),
             position: slot.position,
             lost: slot.lost,
+            logical: slot.logical,
         })
     }
 
@@ -120,6 +128,8 @@ impl Slots {
                     position: kept.position,
                     lost: kept.lost || kept.position > Lsn::ZERO && kept.position.0 < least,
                     temporary: None,
+                    logical: kept.logical,
+                    user: None,
                 };
                 (kept.name, slot)
             })
@@ -159,10 +169,15 @@ impl Slots {
         if !self.slots.contains_key(name) && self.slots.len() >= SLOTS_MAX {
             return Err(SlotError::TooMany);
         }
+        if self.slots.get(name).is_some_and(|slot| slot.logical.is_some()) {
+            return Err(SlotError::Exists);
+        }
         let slot = Slot {
             position,
             lost: false,
             temporary: None,
+            logical: None,
+            user: None,
         };
         self.slots.insert(name.into(), slot);
         self.save().map_err(SlotError::Disk)
@@ -170,6 +185,27 @@ impl Slots {
 
     /// A slot that nobody uses yet. The log is here from `position` on, if that is not zero.
     pub fn create(&mut self, name: &str, position: Lsn, temporary: Option<u32>) -> Result<(), SlotError> {
+        self.create_with(name, position, temporary, None)
+    }
+
+    /// The same for a subscriber: `position` is where the log must be read from.
+    pub fn create_logical(
+        &mut self,
+        name: &str,
+        position: Lsn,
+        temporary: Option<u32>,
+        logical: Logical,
+    ) -> Result<(), SlotError> {
+        self.create_with(name, position, temporary, Some(logical))
+    }
+
+    fn create_with(
+        &mut self,
+        name: &str,
+        position: Lsn,
+        temporary: Option<u32>,
+        logical: Option<Logical>,
+    ) -> Result<(), SlotError> {
         if self.slots.contains_key(name) {
             return Err(SlotError::Exists);
         }
@@ -180,6 +216,8 @@ impl Slots {
             position,
             lost: false,
             temporary,
+            logical,
+            user: None,
         };
         self.slots.insert(name.into(), slot);
         if temporary.is_some() {
@@ -195,6 +233,64 @@ impl Slots {
     /// The session is over, and its temporary slots with it.
     pub fn end_session(&mut self, session: u32) {
         self.slots.retain(|_, slot| slot.temporary != Some(session));
+        for slot in self.slots.values_mut() {
+            slot.user.take_if(|user| *user == session);
+        }
+    }
+
+    /// A subscriber's slot that was made for a session begins behind `confirmed`, and lasts unless it is temporary.
+    pub fn settle(&mut self, name: &str, confirmed: Lsn, temporary: bool) -> io::Result<()> {
+        let Some(slot) = self.slots.get_mut(name) else {
+            return Ok(());
+        };
+        if let Some(logical) = &mut slot.logical {
+            logical.confirmed = confirmed;
+        }
+        if temporary {
+            return Ok(());
+        }
+        let owner = slot.temporary.take();
+        self.save().inspect_err(|_| {
+            // Not on disk: a restart would not find what was answered.
+            if let Some(slot) = self.slots.get_mut(name) {
+                slot.temporary = owner;
+            }
+        })
+    }
+
+    /// The session streams from the slot from now on, or no more.
+    pub fn set_user(&mut self, name: &str, user: Option<u32>) {
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.user = user;
+        }
+    }
+
+    /// The subscriber has everything up to `confirmed`; the log is read from `position` on if it comes back. Not saved
+    /// yet: see [`save_confirmed`](Slots::save_confirmed).
+    pub fn confirm(&mut self, name: &str, confirmed: Lsn, position: Lsn) -> io::Result<()> {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| !slot.lost) else {
+            return Ok(());
+        };
+        let Some(logical) = &mut slot.logical else {
+            return Ok(());
+        };
+        logical.confirmed = logical.confirmed.max(confirmed);
+        self.advance(name, position)
+    }
+
+    /// Writes down what subscribers have confirmed, if anything has changed: what is not is sent to them again.
+    pub fn save_confirmed(&mut self) -> io::Result<()> {
+        let confirmed = |slot: &Slot| slot.logical.map(|logical| logical.confirmed);
+        let lasting = self.slots.iter().filter(|(_, slot)| slot.temporary.is_none());
+        let mut changed = lasting.filter(|(name, slot)| {
+            self.saved
+                .get(*name)
+                .is_some_and(|saved| confirmed(saved) != confirmed(slot))
+        });
+        match changed.next().is_some() {
+            true => self.save(),
+            false => Ok(()),
+        }
     }
 
     /// The follower has everything below `position`.
@@ -260,21 +356,34 @@ impl Slots {
     fn save(&mut self) -> io::Result<()> {
         let mut lasting = self.slots.clone();
         lasting.retain(|_, slot| slot.temporary.is_none());
-        small_file::write(&*self.disk, self.system_id, FILE, &encode(&lasting))?;
+        let version = match lasting.values().any(|slot| slot.logical.is_some()) {
+            true => VERSION_LOGICAL,
+            false => 1,
+        };
+        let bytes = encode(&lasting);
+        small_file::write_version(&*self.disk, self.system_id, FILE, version, &bytes)?;
         self.saved = lasting;
         self.changes += 1;
         Ok(())
     }
 }
 
-/// Per slot: a byte length and the name, 8 bytes position, 1 byte lost.
+/// Set beside `lost` where the slot is a subscriber's.
+const LOGICAL: u8 = 2;
+
+/// Per slot: a byte length and the name, 8 bytes position, 1 byte lost; of a subscriber's 4 bytes database and 8 bytes
+/// confirmed.
 fn encode(slots: &BTreeMap<String, Slot>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, slot) in slots {
         bytes.push(name.len() as u8);
         bytes.extend_from_slice(name.as_bytes());
         bytes.extend_from_slice(&slot.position.0.to_le_bytes());
-        bytes.push(slot.lost as u8);
+        bytes.push(slot.lost as u8 | slot.logical.map_or(0, |_| LOGICAL));
+        if let Some(logical) = &slot.logical {
+            bytes.extend_from_slice(&logical.database.to_le_bytes());
+            bytes.extend_from_slice(&logical.confirmed.0.to_le_bytes());
+        }
     }
     bytes
 }
@@ -284,11 +393,23 @@ fn decode(mut bytes: &[u8]) -> Option<BTreeMap<String, Slot>> {
     while let Some((&length, rest)) = bytes.split_first() {
         let (name, rest) = rest.split_at_checked(length.into())?;
         let (position, rest) = rest.split_first_chunk()?;
-        let (&lost, rest) = rest.split_first()?;
+        let (&flags, mut rest) = rest.split_first()?;
+        let mut logical = None;
+        if flags & LOGICAL != 0 {
+            let (database, behind) = rest.split_first_chunk()?;
+            let (confirmed, behind) = behind.split_first_chunk()?;
+            logical = Some(Logical {
+                database: u32::from_le_bytes(*database),
+                confirmed: Lsn(u64::from_le_bytes(*confirmed)),
+            });
+            rest = behind;
+        }
         let slot = Slot {
             position: Lsn(u64::from_le_bytes(*position)),
-            lost: lost != 0,
+            lost: flags & 1 != 0,
             temporary: None,
+            logical,
+            user: None,
         };
         slots.insert(String::from_utf8(name.to_vec()).ok()?, slot);
         bytes = rest;
@@ -353,6 +474,7 @@ mod tests {
             name: name.into(),
             position: Lsn(position),
             lost,
+            logical: None,
         };
         let old = vec![told("b", 400, false), told("c", 950, false), told("d", 300, true)];
         slots.adopt(old, Lsn(1000)).expect("the disk works");
@@ -401,6 +523,37 @@ mod tests {
             ["clone", "now"]
         );
         assert_eq!(slots.keep_from(), None);
+    }
+
+    #[test]
+    fn a_subscribers_slot_outlives_a_crash_with_what_was_confirmed() {
+        let disk = SimDisk::new(9);
+        let mut slots = open(&disk);
+        let logical = |confirmed| Logical {
+            database: 5,
+            confirmed: Lsn(confirmed),
+        };
+        slots
+            .create_logical("sub", Lsn(300), Some(6), logical(0))
+            .expect("there is room");
+        slots.settle("sub", Lsn(350), false).expect("the disk works");
+        slots
+            .create_logical("sync", Lsn(310), Some(7), logical(350))
+            .expect("there is room");
+        slots.set_user("sub", Some(8));
+        slots.confirm("sub", Lsn(380), Lsn(320)).expect("the disk works");
+        assert_eq!(slots.keep_from(), Some(Lsn(300)), "not saved yet");
+        slots.save_confirmed().expect("the disk works");
+        let saves = slots.changes();
+        slots.save_confirmed().expect("the disk works");
+        assert_eq!(slots.changes(), saves, "nothing has changed since");
+        assert!(matches!(slots.begin("sub", Lsn(1)), Err(SlotError::Exists)));
+        slots.end_session(8);
+        assert_eq!(slots.get("sub").and_then(|slot| slot.user), None);
+        let slots = open(&disk.crash());
+        let slot = slots.get("sub").expect("it is there");
+        assert_eq!((slot.position, slot.logical), (Lsn(320), Some(logical(380))));
+        assert!(slots.get("sync").is_none());
     }
 
     #[test]

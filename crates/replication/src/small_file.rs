@@ -11,6 +11,17 @@ const HEADER_BYTES: usize = 24;
 
 /// What `replication/NAME` holds is `payload` when this returns.
 pub(crate) fn write(disk: &dyn Disk, system_id: u64, name: &str, payload: &[u8]) -> io::Result<()> {
+    write_version(disk, system_id, name, VERSION, payload)
+}
+
+/// The same for a form of the file that earlier releases do not read.
+pub(crate) fn write_version(
+    disk: &dyn Disk,
+    system_id: u64,
+    name: &str,
+    version: u32,
+    payload: &[u8],
+) -> io::Result<()> {
     disk.create_dir_all(DIRECTORY)?;
     let (path, new) = (format!("{DIRECTORY}/{name}"), format!("{DIRECTORY}/{name}.new"));
     if disk.exists(&new)? {
@@ -19,7 +30,7 @@ pub(crate) fn write(disk: &dyn Disk, system_id: u64, name: &str, payload: &[u8])
     let mut checked = system_id.to_le_bytes().to_vec();
     checked.extend_from_slice(payload);
     let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&version.to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&checked).to_le_bytes());
     bytes.extend_from_slice(&checked);
     let file = disk.create(&new)?;
@@ -31,6 +42,16 @@ pub(crate) fn write(disk: &dyn Disk, system_id: u64, name: &str, payload: &[u8])
 
 /// `None`: there is no such file. Damage is an error: what was promised must not be forgotten.
 pub(crate) fn read(disk: &dyn Disk, system_id: u64, name: &str) -> io::Result<Option<Vec<u8>>> {
+    read_version(disk, system_id, name, VERSION)
+}
+
+/// The same of any version up to `newest`; later ones extend the earlier.
+pub(crate) fn read_version(
+    disk: &dyn Disk,
+    system_id: u64,
+    name: &str,
+    newest: u32,
+) -> io::Result<Option<Vec<u8>>> {
     let path = format!("{DIRECTORY}/{name}");
     if !disk.exists(&path)? {
         return Ok(None);
@@ -42,7 +63,11 @@ pub(crate) fn read(disk: &dyn Disk, system_id: u64, name: &str) -> io::Result<Op
     if read < bytes.len() || read < HEADER_BYTES || bytes[..8] != MAGIC {
         return Err(damaged("this is no replication file of mote"));
     }
-    if bytes[8..12] != VERSION.to_le_bytes() {
+    let version = bytes[8..12]
+        .try_into()
+        .map(u32::from_le_bytes)
+        .unwrap_or_default();
+    if !(VERSION..=newest).contains(&version) {
         return Err(damaged("written by another release"));
     }
     if bytes[12..16] != crc32fast::hash(&bytes[16..]).to_le_bytes() {

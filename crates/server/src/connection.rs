@@ -9,6 +9,7 @@
 mod extended;
 mod function_call;
 mod log_in;
+mod logical;
 mod proof;
 mod replication;
 
@@ -65,6 +66,10 @@ pub struct Connection {
     idle_deadline_ns: Option<u64>,
     /// It speaks the replication protocol.
     replicates: bool,
+    /// Of a database: it takes SQL as well.
+    database_of_replication: bool,
+    /// The transaction that is open holds a snapshot which the last command has exported.
+    exports: bool,
 }
 
 impl Connection {
@@ -82,6 +87,8 @@ impl Connection {
             message: Vec::new(),
             idle_deadline_ns: None,
             replicates: false,
+            database_of_replication: false,
+            exports: false,
         }
     }
 
@@ -377,6 +384,8 @@ impl Connection {
             self.notify();
         }
         let status = self.session.as_mut().map_or(b'I', Session::ready);
+        // That one is none of the client's.
+        let status = if self.exports { b'I' } else { status };
         self.wire.send_changed_settings();
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;

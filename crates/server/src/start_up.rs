@@ -19,6 +19,8 @@ pub struct StartUp {
     pub newer_minor: bool,
     /// The client speaks the replication protocol.
     pub replication: bool,
+    /// Of changes of the database's tables.
+    pub logical: bool,
     pub unknown_options: Vec<String>,
 }
 
@@ -51,7 +53,10 @@ impl StartUp {
                     start.replication = match value {
                         "true" | "on" | "yes" | "1" => true,
                         "false" | "off" | "no" | "0" => false,
-                        "database" => return Err(SqlError::unsupported("logical replication")),
+                        "database" => {
+                            start.logical = true;
+                            true
+                        }
                         other => {
                             let message = format!("invalid value for parameter \"replication\": \"{other}\"");
                             return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message)
@@ -293,7 +298,8 @@ mod tests {
         let replication = |value| StartUp::read(&packet(&["user", "x", "replication", value]));
         assert!(replication("true").is_ok_and(|start| start.replication));
         assert!(replication("off").is_ok_and(|start| !start.replication));
-        assert!(replication("database").is_err() && replication("maybe").is_err());
+        assert!(replication("database").is_ok_and(|start| start.replication && start.logical));
+        assert!(replication("maybe").is_err());
     }
 
     /// As PostgreSQL 15 reads them; its errors begin with `!`.

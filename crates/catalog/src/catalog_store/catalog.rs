@@ -23,8 +23,8 @@ use super::publication::StoredPublication;
 use super::routine::describe_routine;
 use super::statistics::{StatisticsEntry, analyzed_table, statistics_oid};
 use super::stored::{
-    StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject,
-    StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
+    StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredExtension, StoredKind,
+    StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 use super::types::describe_type;
 use super::visits::Visits;
@@ -519,6 +519,9 @@ impl Catalog {
     pub fn touched_by(&self, oid: Oid) -> Vec<Oid> {
         let mut touched = vec![oid];
         touched.extend(analyzed_table(oid));
+        if let Some(publication) = self.publications.get(&oid) {
+            self.touch_published(&publication.object, &mut touched);
+        }
         if let Some(own) = self.relations.get(&oid) {
             touched.extend(own.stored.parents.iter().map(|parent| Oid(*parent)));
             if own.stored.partitioning.is_some() {
@@ -546,6 +549,20 @@ impl Catalog {
         touched.sort();
         touched.dedup();
         touched
+    }
+
+    /// The tables that a publication has.
+    fn touch_published(&self, publication: &StoredPublication, touched: &mut Vec<Oid>) {
+        if publication.all_tables {
+            let tables = self.relations.values().map(|entry| &entry.stored);
+            let tables = tables.filter(|table| table.kind == StoredKind::Table && !table.temporary);
+            touched.extend(tables.map(|table| Oid(table.oid)));
+            return;
+        }
+        for member in &publication.tables {
+            touched.push(Oid(member.relation));
+            touched.extend(self.descendants_of(Oid(member.relation)));
+        }
     }
 
     /// What the default partition takes depends on its siblings, and what is below it on that.
@@ -624,6 +641,7 @@ impl Catalog {
         relation.children = self.children_of(oid);
         relation.referenced_by = self.references_to(oid);
         super::partitions::describe(self, &stored, &mut relation)?;
+        relation.published = super::published::describe(self, &stored);
         if let Some(known) = self.statistics_of(oid) {
             relation.statistics = Some(Arc::new(known.of_columns(&stored.columns, false)));
             if !known.stored.inherited.is_empty() {

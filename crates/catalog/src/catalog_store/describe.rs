@@ -105,6 +105,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
         temporary: stored.temporary,
         acl: stored.acl.iter().map(Into::into).collect(),
         comment: stored.comment.clone(),
+        published: None,
         options: stored.options.clone(),
         version: 0,
     }

@@ -34,6 +34,7 @@ pub mod partitions;
 pub mod predefined_roles;
 pub mod prepared;
 pub mod publication;
+pub mod published;
 mod session;
 pub mod rows;
 mod revision;

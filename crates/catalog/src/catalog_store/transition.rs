@@ -63,6 +63,7 @@ impl TransitionNames {
             partitioning: None,
             partition_levels: Vec::new(),
             partition_bound: None,
+            published: None,
             rows: RowCount::new(rows.len() as f64),
             statistics: None,
             inherited_statistics: None,

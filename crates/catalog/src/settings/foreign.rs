@@ -2,7 +2,7 @@
 //! PostgreSQL answers: that a session cannot.
 
 /// Facts about its build and its files.
-pub(super) const INTERNAL: &str = "data_checksums data_directory_mode debug_assertions max_function_args segment_size shared_memory_size \
+pub(super) const INTERNAL: &str = "data_checksums debug_assertions max_function_args segment_size shared_memory_size \
     shared_memory_size_in_huge_pages ssl_library";
 
 /// Fixed while it runs.
@@ -10,12 +10,12 @@ pub(super) const POSTMASTER: &str = "archive_mode autovacuum_freeze_max_age auto
     bonjour_name cluster_name config_file data_directory data_sync_retry dynamic_shared_memory_type event_source \
     external_pid_file hba_file hot_standby huge_page_size huge_pages ident_file ignore_invalid_pages jit_provider \
     listen_addresses logging_collector max_files_per_process max_locks_per_transaction \
-    max_logical_replication_workers max_pred_locks_per_transaction max_replication_slots max_wal_senders \
+    max_logical_replication_workers max_pred_locks_per_transaction \
     max_worker_processes min_dynamic_shared_memory old_snapshot_threshold port recovery_target \
     recovery_target_action recovery_target_inclusive recovery_target_lsn recovery_target_name recovery_target_time \
     recovery_target_timeline recovery_target_xid shared_buffers shared_memory_type shared_preload_libraries \
     track_activity_query_size track_commit_timestamp unix_socket_directories unix_socket_group \
-    unix_socket_permissions wal_buffers wal_decode_buffer_size wal_level wal_log_hints";
+    unix_socket_permissions wal_buffers wal_decode_buffer_size wal_log_hints";
 
 /// Read again from its configuration file when it is told to.
 pub(super) const RELOADED: &str = "archive_cleanup_command archive_command archive_library archive_timeout \

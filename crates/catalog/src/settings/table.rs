@@ -315,6 +315,7 @@ const OBEYED: &[Setting] = &[
         CLIENT,
         "Lowest severity sent to the client.",
     )),
+    fact("data_directory_mode", "0700", "Who may enter the data directory."),
     effective(reported(user(
         "DateStyle",
         Kind::String,
@@ -455,6 +456,8 @@ const OBEYED: &[Setting] = &[
         RESOURCE,
         "Most prepared transactions.",
     )),
+    fact("max_replication_slots", "63", "Most replication slots."),
+    fact("max_wal_senders", "63", "Most streams of replication."),
     user(
         "password_encryption",
         Kind::Enum(&["scram-sha-256"]),
@@ -631,6 +634,7 @@ const OBEYED: &[Setting] = &[
         "No effect: there are no transaction ids to freeze.",
     ),
     fact("wal_block_size", "4096", "Unit of log writes, in bytes."),
+    fact("wal_level", "logical", "What the log tells besides the rows."),
     fact("wal_segment_size", "64MB", "Size of a log segment."),
     effective(user(
         "work_mem",

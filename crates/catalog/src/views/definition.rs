@@ -97,6 +97,7 @@ impl Definition {
             temporary: false,
             acl: Vec::new(),
             comment: None,
+            published: None,
             options: Vec::new(),
             version: 0,
         }

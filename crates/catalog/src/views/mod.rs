@@ -44,7 +44,7 @@ pub use facts::{Facts, Reader, Source};
 pub use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
 pub use rows::domains;
 pub use rows::partitions;
-pub use rows::publications::is_publishable;
+pub use rows::publications::{identity_index_of, is_publishable, tables_of as publication_tables};
 pub use rows::routines::{Shown, shown as shown_routine};
 pub use session_objects::{CursorFacts, PreparedFacts, SessionObjects, shows_session_objects};
 

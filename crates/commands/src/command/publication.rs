@@ -77,13 +77,6 @@ fn create(
     }
     refuse_lists_of_partitioned(&stored, context)?;
     write::put(StoredObject::Publication(stored), context)?;
-    // Nobody can subscribe before there are logical slots; PostgreSQL says the same below wal_level = logical.
-    let warning = "wal_level is insufficient to publish logical changes";
-    schema::warning(
-        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-        warning.to_string(),
-        context,
-    );
     Ok(CommandTag::Word("CREATE PUBLICATION"))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_engine::{TableLockMode, WaitPolicy};
+use mote_engine::{TableLockMode, WaitPolicy, told};
 use mote_grammar::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::access::privilege;
 use mote_sql::bind_truncate_triggers;
@@ -17,8 +17,8 @@ use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::TriggerOperation;
-use mote_executor::node::modify::after;
 use mote_executor::node::modify::trigger::{Stage, StatementTriggers};
+use mote_executor::node::modify::{Telling, after};
 use mote_executor::runtime::{Runtime, Values};
 
 impl Command for Truncate {
@@ -125,6 +125,7 @@ fn empty(
     truncate: &Truncate,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    tell(&tables, truncate, context);
     for table in tables {
         let oid = Oid(table.oid);
         renew(table, context)?;
@@ -133,6 +134,39 @@ fn empty(
         }
     }
     Ok(())
+}
+
+/// Subscribers are told once of all tables.
+fn tell(tables: &[StoredRelation], truncate: &Truncate, context: &StatementContext<'_>) {
+    let mut tables_told = Vec::new();
+    for stored in tables {
+        let Some(relation) = context.relation(Oid(stored.oid)) else {
+            continue;
+        };
+        let telling = Telling::of(&relation);
+        let Some(described) = telling.truncates() else {
+            continue;
+        };
+        if stored.partitioning.is_some() {
+            tables_told.push(context.transaction.tell_partitioned(relation.oid, described));
+        } else if let Some(table) = context.database.engine().table(relation.table) {
+            context.transaction.tell(&table, described);
+            tables_told.push(relation.table);
+        }
+    }
+    if !tables_told.is_empty() {
+        let cascade = if truncate.behavior == DropBehavior::Cascade {
+            told::CASCADE
+        } else {
+            0
+        };
+        let restart = if truncate.restart_identity {
+            told::RESTART_IDENTITY
+        } else {
+            0
+        };
+        context.transaction.tell_truncate(cascade | restart, &tables_told);
+    }
 }
 
 /// Gives a table new storage without rows. The caller has locked it.

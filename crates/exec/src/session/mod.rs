@@ -22,6 +22,7 @@ mod prepared;
 mod procedure;
 mod revocation;
 mod run;
+mod slot;
 mod strings;
 mod statements;
 mod steps;

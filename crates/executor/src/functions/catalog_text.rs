@@ -16,8 +16,8 @@ use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
 use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::{
-    Facts, Shown, domains, find_comment, find_shared_comment, is_publishable, names, partitions,
-    shown_routine, text as views_text, updatable,
+    Facts, Shown, domains, find_comment, find_shared_comment, identity_index_of, is_publishable, names,
+    partitions, shown_routine, text as views_text, updatable,
 };
 
 /// pg_type_is_visible: whether the type's bare name finds it; NULL where there is none.
@@ -190,6 +190,10 @@ pub fn body(name: &str) -> Option<Body> {
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
+        "pg_get_replica_identity_index" => Body::Runtime(|runtime, _, a| {
+            let index = identity_index_of(Oid(oid_value(&a[0])), &facts(runtime));
+            Ok(index.map_or(Datum::Null, Datum::oid))
+        }),
         "pg_relation_is_publishable" => Body::Runtime(|runtime, _, a| {
             let facts = facts(runtime);
             let oid = Oid(oid_value(&a[0]));
@@ -235,7 +239,7 @@ fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> 
 }
 
 /// The catalog as the session sees it, with what the engine knows of it.
-fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
+pub(super) fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
     Facts::new(runtime.session().reader(), runtime.database().engine())
 }
 

@@ -126,6 +126,11 @@ pub fn body(name: &str) -> Option<SetFunction> {
         "pg_create_physical_replication_slot"
         | "pg_copy_physical_replication_slot_a"
         | "pg_copy_physical_replication_slot_b" => |runtime, _, a| slots::made(runtime, a).map(rows),
+        "pg_create_logical_replication_slot" => |runtime, _, a| slots::made_logical(runtime, a).map(rows),
+        "pg_get_publication_tables" => |runtime, _, a| {
+            let facts = super::catalog_text::facts(runtime);
+            mote_catalog::views::publication_tables(text(&a[0]), &facts).map(rows)
+        },
         "aclexplode" => |runtime, _, a| super::acl::explode(runtime, &a[0]),
         "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
         "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),

@@ -64,6 +64,33 @@ pub fn made(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlResult<Vec
     Ok(vec![vec![Datum::from(made), position]])
 }
 
+/// The row of a slot that is made for a subscriber: its stream begins here.
+pub fn made_logical(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlResult<Vec<Vec<Datum>>> {
+    let (name, plugin) = (text(&arguments[0]).to_string(), text(&arguments[1]));
+    if plugin != "pgoutput" {
+        return Err(SqlError::unsupported(format!("output plugin \"{plugin}\"")));
+    }
+    if arguments.get(3).is_some_and(boolean) {
+        return Err(SqlError::unsupported("two-phase replication slots"));
+    }
+    let session = runtime.session().pid;
+    let request = SlotRequest::CreateLogical {
+        name: name.clone(),
+        database: runtime.session().catalog.database,
+        session,
+    };
+    ask(runtime, request)?;
+    // Behind what is kept, and before everything that is not decided yet.
+    let confirmed = runtime.database().engine().log().stable();
+    let request = SlotRequest::Settle {
+        name: name.clone(),
+        confirmed,
+        temporary: arguments.get(2).is_some_and(boolean),
+    };
+    ask(runtime, request)?;
+    Ok(vec![vec![Datum::from(name), Datum::Unsigned8(confirmed.0)]])
+}
+
 /// Hands the request over and parks the session until it is answered.
 fn ask(runtime: &mut Runtime<'_, '_>, request: SlotRequest) -> SlotAnswer {
     if !may_use_slots(runtime) {

@@ -137,6 +137,7 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
             valid: true,
             clustered: false,
             parent: None,
+            published: None,
             options: Vec::new(),
         });
         if kind == "primary" {

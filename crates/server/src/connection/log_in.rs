@@ -37,7 +37,7 @@ impl Connection {
         };
         let start = StartUp::read(&packet).map_err(fatal)?;
         // Followers need no lease: it comes of what they answer.
-        self.wire.leased = !start.replication;
+        self.wire.leased = !start.replication || start.logical;
         if self.wire.shared.registry.is_full() {
             return Err(fatal(too_many()));
         }
@@ -184,8 +184,8 @@ impl Connection {
         self.pid = Some(pid);
         let database = match start.replication {
             // It is of no database; any will do for what a session has to know of one.
-            true => shared.database.any_database_name(),
-            false => start.database().to_string(),
+            true if !start.logical => shared.database.any_database_name(),
+            _ => start.database().to_string(),
         };
         let identity = SessionIdentity {
             user: start.user,
@@ -204,6 +204,7 @@ impl Connection {
             ));
         }
         self.replicates = start.replication;
+        self.database_of_replication = start.logical;
         self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
         let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [

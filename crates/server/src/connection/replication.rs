@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use corosensei::Yielder;
-use mote_catalog::cluster::SlotRequest;
+use mote_catalog::cluster::{SlotAnswer, SlotRequest};
 use mote_catalog::host::{Host, OutputColumn, WaitEnd, canceled, terminated};
 use mote_catalog::tag::CommandTag;
 use mote_common::error::{Severity, state};
@@ -21,6 +21,8 @@ use crate::suspension::Suspend;
 
 /// Between two looks for another thread's answer: about what a write to disk takes.
 const LOOK_NS: u64 = 1_000_000;
+/// Between two looks whether a slot is used.
+const USED_LOOK_NS: u64 = 20_000_000;
 
 impl Connection {
     /// A command of a connection that replicates.
@@ -34,11 +36,14 @@ impl Connection {
         fields.end()?;
         self.skip_to_sync = false;
         self.wire.result.formats.clear();
-        match command::parse(text)? {
-            Command::Show => self.with_host(yielder, true, |session, host| session.query(text, host))?,
+        self.end_exported(yielder)?;
+        match command::parse(text, self.database_of_replication)? {
+            Command::Show | Command::Sql => {
+                self.with_host(yielder, true, |session, host| session.query(text, host))?
+            }
             Command::IdentifySystem => {
                 let database = &self.wire.shared.database;
-                let (columns, row) = command::identify_system(database);
+                let (columns, row) = command::identify_system(database, self.replicated_database());
                 self.send_row(&columns, &row, "IDENTIFY_SYSTEM")?;
             }
             Command::TimelineHistory(term) => {
@@ -61,16 +66,19 @@ impl Connection {
                 self.ask_slot(request, yielder)?;
                 self.send_row(&columns, &row, "CREATE_REPLICATION_SLOT")?;
             }
-            Command::DropSlot(name) => {
-                let session = self.pid.unwrap_or_default();
-                self.ask_slot(SlotRequest::Drop { name, session }, yielder)?;
+            Command::CreateLogicalSlot(command, plugin) => {
+                self.create_logical_slot(&command, &plugin, yielder)?;
+            }
+            Command::StartLogical(command) => self.stream_logical(&command, yielder)?,
+            Command::DropSlot(name, wait) => {
+                self.drop_slot(name, wait, yielder)?;
                 self.wire.send(|out| {
                     backend::command_complete(out, CommandTag::Word("DROP_REPLICATION_SLOT"));
                 })?;
             }
             Command::ReadSlot(name) => {
                 let slots = self.wire.shared.database.cluster().slots();
-                let (columns, row) = command::read_slot(slots.iter().find(|slot| slot.name == name));
+                let (columns, row) = command::read_slot(slots.iter().find(|slot| slot.name == name))?;
                 self.send_row(&columns, &row, "READ_REPLICATION_SLOT")?;
             }
             Command::Promise(ask) => {
@@ -92,7 +100,13 @@ impl Connection {
         Ok(())
     }
 
-    fn hub(&self) -> SqlResult<Arc<Hub>> {
+    /// The database of a connection that is to one.
+    fn replicated_database(&self) -> Option<&str> {
+        let session = self.session.as_ref().filter(|_| self.database_of_replication);
+        session.map(|session| &*session.state.catalog.database_name)
+    }
+
+    pub(super) fn hub(&self) -> SqlResult<Arc<Hub>> {
         self.wire.shared.hub.clone().ok_or_else(|| {
             SqlError::unsupported("replication from a server that follows another one")
                 .hint("Follow the primary itself.")
@@ -109,10 +123,31 @@ impl Connection {
     }
 
     /// The hub's thread writes slots to disk.
-    fn ask_slot(&mut self, request: SlotRequest, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+    pub(super) fn ask_slot(&mut self, request: SlotRequest, yielder: &Yielder<(), Suspend>) -> SlotAnswer {
         let database = self.wire.shared.database.clone();
         let answer = database.cluster().ask_slot(request)?;
-        self.await_answer(&answer, yielder)?.map(drop)
+        self.await_answer(&answer, yielder)?
+    }
+
+    /// `wait`: until nobody uses the slot.
+    fn drop_slot(&mut self, name: String, wait: bool, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let session = self.pid.unwrap_or_default();
+        loop {
+            let request = SlotRequest::Drop {
+                name: name.clone(),
+                session,
+            };
+            match self.ask_slot(request, yielder) {
+                Err(error) if wait && error.state() == state::OBJECT_IN_USE => {}
+                answer => return answer.map(drop),
+            }
+            let at = self.wire.shared.now_ns() + USED_LOOK_NS;
+            match self.with_host(yielder, false, |_, host| host.sleep_until(at)) {
+                WaitEnd::Cancelled => return Err(canceled()),
+                WaitEnd::Terminated => return Err(terminated()),
+                WaitEnd::Decided | WaitEnd::Revoked | WaitEnd::TimedOut => {}
+            }
+        }
     }
 
     /// Another thread's answer, looked for in short pauses.
@@ -140,7 +175,7 @@ impl Connection {
         }
     }
 
-    fn send_row(
+    pub(super) fn send_row(
         &mut self,
         columns: &[OutputColumn],
         row: &[Option<String>],

@@ -12,6 +12,7 @@ use mote_replication::history::History;
 use mote_replication::message::Ask;
 use mote_types::{ColumnType, oid};
 
+use super::logical::syntax::{self, CreateSlot, StartLogical};
 use super::promise::ask_of;
 
 /// A command of the replication protocol.
@@ -26,7 +27,11 @@ pub enum Command {
         temporary: bool,
         reserve: bool,
     },
-    DropSlot(String),
+    /// With its plugin.
+    CreateLogicalSlot(CreateSlot, String),
+    StartLogical(StartLogical),
+    /// Perhaps waiting until nobody uses it.
+    DropSlot(String, bool),
     ReadSlot(String),
     /// Another node of the cluster asks for this one's word.
     Promise(Ask),
@@ -34,11 +39,17 @@ pub enum Command {
     Switchover(String),
     /// SHOW is the only command of SQL.
     Show,
+    /// Anything else, on a connection to a database.
+    Sql,
 }
 
 /// Reads a command. The position that START_REPLICATION names is not looked at: hello says where the follower is.
-pub fn parse(text: &str) -> SqlResult<Command> {
+/// `database`: the connection is to one, and takes SQL as well.
+pub fn parse(text: &str, database: bool) -> SqlResult<Command> {
     let text = text.trim().trim_end_matches(';').trim();
+    let behind = text
+        .find(|c: char| c.is_whitespace())
+        .map_or("", |end| &text[end..]);
     let mut words = text.split_ascii_whitespace();
     let first = words.next().unwrap_or_default().to_ascii_uppercase();
     match first.as_str() {
@@ -47,7 +58,10 @@ pub fn parse(text: &str) -> SqlResult<Command> {
             (Some(term), None) => Ok(Command::TimelineHistory(term)),
             _ => Err(syntax_error(text)),
         },
-        "START_REPLICATION" => start(words),
+        "START_REPLICATION" => match syntax::start_logical(behind)? {
+            Some(logical) => Ok(Command::StartLogical(logical)),
+            None => start(words),
+        },
         "PROMISE" => match ask_of(words) {
             Some(ask) => Ok(Command::Promise(ask)),
             None => Err(syntax_error(text)),
@@ -60,11 +74,11 @@ pub fn parse(text: &str) -> SqlResult<Command> {
         "BASE_BACKUP" => {
             Err(SqlError::unsupported("BASE_BACKUP").hint("Use mote backup, or mote serve --follow."))
         }
-        "CREATE_REPLICATION_SLOT" => create_slot(text, words),
+        "CREATE_REPLICATION_SLOT" => create_slot(behind),
         "DROP_REPLICATION_SLOT" => match (words.next(), words.next(), words.next()) {
-            (Some(name), None, _) => Ok(Command::DropSlot(slot_name(name))),
-            (Some(_), Some(wait), None) if wait.eq_ignore_ascii_case("WAIT") => {
-                Err(SqlError::unsupported("DROP_REPLICATION_SLOT WAIT"))
+            (Some(name), None, _) => Ok(Command::DropSlot(slot_name(name), false)),
+            (Some(name), Some(wait), None) if wait.eq_ignore_ascii_case("WAIT") => {
+                Ok(Command::DropSlot(slot_name(name), true))
             }
             _ => Err(syntax_error(text)),
         },
@@ -72,6 +86,7 @@ pub fn parse(text: &str) -> SqlResult<Command> {
             (Some(name), None) => Ok(Command::ReadSlot(slot_name(name))),
             _ => Err(syntax_error(text)),
         },
+        _ if database => Ok(Command::Sql),
         _ => Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             "cannot execute SQL commands in WAL sender for physical replication",
@@ -79,26 +94,22 @@ pub fn parse(text: &str) -> SqlResult<Command> {
     }
 }
 
-/// `NAME [TEMPORARY] PHYSICAL [RESERVE_WAL | (RESERVE_WAL [true|false])]`.
-fn create_slot<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
-    let name = slot_name(words.next().ok_or_else(|| syntax_error(text))?);
-    let rest = words.collect::<Vec<_>>().join(" ").to_ascii_uppercase();
-    let (temporary, rest) = match rest.strip_prefix("TEMPORARY ") {
-        Some(rest) => (true, rest),
-        None => (false, rest.as_str()),
-    };
-    let reserve = match rest {
-        "PHYSICAL" | "PHYSICAL ()" | "PHYSICAL (RESERVE_WAL FALSE)" => false,
-        "PHYSICAL RESERVE_WAL" | "PHYSICAL (RESERVE_WAL)" | "PHYSICAL (RESERVE_WAL TRUE)" => true,
-        _ if rest.starts_with("LOGICAL") => {
-            return Err(SqlError::unsupported("CREATE_REPLICATION_SLOT LOGICAL"));
+fn create_slot(text: &str) -> SqlResult<Command> {
+    let mut command = syntax::create_slot(text)?;
+    if let Some(plugin) = command.plugin.take() {
+        return Ok(Command::CreateLogicalSlot(command, plugin));
+    }
+    let mut reserve = None;
+    for option in &command.options {
+        match &*option.name {
+            "reserve_wal" if reserve.is_none() => reserve = Some(option.flag()?),
+            _ => return Err(syntax::redundant()),
         }
-        _ => return Err(syntax_error(text)),
-    };
+    }
     Ok(Command::CreateSlot {
-        name,
-        temporary,
-        reserve,
+        name: command.name,
+        temporary: command.temporary,
+        reserve: reserve.unwrap_or(false),
     })
 }
 
@@ -121,7 +132,11 @@ pub fn slot_created(name: &str) -> (Vec<OutputColumn>, Vec<Option<String>>) {
 }
 
 /// READ_REPLICATION_SLOT: all NULL where there is none.
-pub fn read_slot(slot: Option<&SlotFacts>) -> (Vec<OutputColumn>, Vec<Option<String>>) {
+pub fn read_slot(slot: Option<&SlotFacts>) -> SqlResult<(Vec<OutputColumn>, Vec<Option<String>>)> {
+    if slot.is_some_and(|slot| slot.logical.is_some()) {
+        let message = "cannot use READ_REPLICATION_SLOT with a logical replication slot";
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
     let columns = columns(&[
         ("slot_type", oid::TEXT),
         ("restart_lsn", oid::TEXT),
@@ -133,7 +148,7 @@ pub fn read_slot(slot: Option<&SlotFacts>) -> (Vec<OutputColumn>, Vec<Option<Str
         kept.map(|slot| slot.position.to_string()),
         kept.map(|slot| slot.term.to_string()),
     ];
-    (columns, row)
+    Ok((columns, row))
 }
 
 fn start<'a>(words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
@@ -141,8 +156,7 @@ fn start<'a>(words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
     let refused = |what: &str| Err(SqlError::unsupported(what));
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["PHYSICAL", _] | [_] => Ok(Command::Start),
-        ["SLOT", ..] => refused("START_REPLICATION SLOT"),
-        [.., "LOGICAL", _] | ["LOGICAL", ..] => refused("START_REPLICATION LOGICAL"),
+        ["SLOT", ..] => refused("START_REPLICATION SLOT .. PHYSICAL"),
         _ => refused("START_REPLICATION with options"),
     }
 }
@@ -158,7 +172,7 @@ fn columns(columns: &[(&str, Oid)]) -> Vec<OutputColumn> {
 }
 
 /// IDENTIFY_SYSTEM.
-pub fn identify_system(database: &Database) -> (Vec<OutputColumn>, Vec<Option<String>>) {
+pub fn identify_system(database: &Database, name: Option<&str>) -> (Vec<OutputColumn>, Vec<Option<String>>) {
     let log = database.engine().log();
     let columns = columns(&[
         ("systemid", oid::TEXT),
@@ -170,7 +184,7 @@ pub fn identify_system(database: &Database) -> (Vec<OutputColumn>, Vec<Option<St
         Some(log.system_id().to_string()),
         Some(log.term().to_string()),
         Some(log.flushed().to_string()),
-        None,
+        name.map(str::to_string),
     ];
     (columns, row)
 }
@@ -200,10 +214,13 @@ mod tests {
 
     #[test]
     fn commands() {
-        assert_eq!(parse(" identify_system; "), Ok(Command::IdentifySystem));
-        assert_eq!(parse("TIMELINE_HISTORY 3"), Ok(Command::TimelineHistory(3)));
-        assert_eq!(parse("START_REPLICATION PHYSICAL 0/0"), Ok(Command::Start));
-        assert_eq!(parse("SHOW server_version"), Ok(Command::Show));
+        assert_eq!(parse(" identify_system; ", false), Ok(Command::IdentifySystem));
+        assert_eq!(
+            parse("TIMELINE_HISTORY 3", false),
+            Ok(Command::TimelineHistory(3))
+        );
+        assert_eq!(parse("START_REPLICATION PHYSICAL 0/0", false), Ok(Command::Start));
+        assert_eq!(parse("SHOW server_version", false), Ok(Command::Show));
         let slot = |name: &str, temporary, reserve| {
             Ok(Command::CreateSlot {
                 name: name.into(),
@@ -221,21 +238,29 @@ mod tests {
                 "CREATE_REPLICATION_SLOT a PHYSICAL (RESERVE_WAL true)",
                 slot("a", false, true),
             ),
-            ("DROP_REPLICATION_SLOT a;", Ok(Command::DropSlot("a".into()))),
+            (
+                "DROP_REPLICATION_SLOT a;",
+                Ok(Command::DropSlot("a".into(), false)),
+            ),
+            (
+                "DROP_REPLICATION_SLOT \"A\" WAIT",
+                Ok(Command::DropSlot("A".into(), true)),
+            ),
             ("READ_REPLICATION_SLOT a", Ok(Command::ReadSlot("a".into()))),
         ] {
-            assert_eq!(parse(text), expected, "{text}");
+            assert_eq!(parse(text, false), expected, "{text}");
         }
         for (text, code) in [
             ("TIMELINE_HISTORY x", "42601"),
             ("TIMELINE_HISTORY", "42601"),
-            ("START_REPLICATION SLOT a LOGICAL 0/0", "0A000"),
+            ("START_REPLICATION SLOT a LOGICAL 0", "42601"),
+            ("START_REPLICATION SLOT a PHYSICAL 0/0", "0A000"),
             ("START_REPLICATION PHYSICAL 0/0 TIMELINE 1", "0A000"),
             ("BASE_BACKUP", "0A000"),
-            ("CREATE_REPLICATION_SLOT a LOGICAL pgoutput", "0A000"),
+            ("CREATE_REPLICATION_SLOT a LOGICAL", "42601"),
             ("CREATE_REPLICATION_SLOT a", "42601"),
             ("CREATE_REPLICATION_SLOT a PHYSICAL TWO_PHASE", "42601"),
-            ("DROP_REPLICATION_SLOT a WAIT", "0A000"),
+            ("DROP_REPLICATION_SLOT a WAIT b", "42601"),
             ("DROP_REPLICATION_SLOT", "42601"),
             ("PROMISE 7 9", "42601"),
             ("SWITCHOVER", "42601"),
@@ -243,7 +268,7 @@ mod tests {
             ("select 1", "0A000"),
             ("", "0A000"),
         ] {
-            let error = parse(text).expect_err(text);
+            let error = parse(text, false).expect_err(text);
             assert_eq!(error.state().as_str(), code, "{text}");
         }
     }

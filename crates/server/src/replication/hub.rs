@@ -16,9 +16,9 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use mote_catalog::cluster::{FollowerFacts, Followers, SlotAnswer, SlotFacts, SlotRequest};
 use mote_catalog::database::Database;
-use mote_common::Lsn;
 use mote_common::env::Clock;
 use mote_common::env::net::real::adopt;
+use mote_common::{Lsn, Oid};
 use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
 use mote_log::range::LogRanges;
 use mote_log::{Agreed, LogHold, LogTap};
@@ -44,6 +44,8 @@ const HELLO_NS: u64 = 10_000_000_000;
 const WAKE: Token = Token(usize::MAX);
 /// What sessions see of the streams is at most so old.
 const FACTS_NS: u64 = 10_000_000;
+/// What subscribers have confirmed is written down, and told to the cluster's nodes, this often.
+const SAVED_NS: u64 = 5_000_000_000;
 /// So long after a session has waited for what followers have received or applied they report each change of it at once.
 const EAGER_NS: u64 = 10_000_000_000;
 
@@ -184,6 +186,7 @@ impl HubThread {
             poll,
             pending: Vec::new(),
             told_ns: 0,
+            saved_ns: 0,
             eager_until_ns: 0,
             due_ns: None,
             agreed: None,
@@ -367,6 +370,8 @@ struct Run {
     /// Who has not said hello yet, and until when he may.
     pending: Vec<(Wire, u64)>,
     told_ns: u64,
+    /// When what subscribers have confirmed was written down last.
+    saved_ns: u64,
     /// Until then followers report at once what they have received and applied.
     eager_until_ns: u64,
     /// When a follower is to be told something that no socket reports.
@@ -393,6 +398,10 @@ impl Run {
                 eprintln!("mote: followers could not be served: {error}");
                 std::thread::sleep(HEARTBEAT);
             }
+        }
+        // Else subscribers get once more what they have confirmed last.
+        if let Err(error) = self.hub.primary.lock().slots_mut().save_confirmed() {
+            eprintln!("mote: the replication slots could not be written: {error}");
         }
     }
 
@@ -450,11 +459,15 @@ impl Run {
         let requests = std::mem::take(&mut *self.hub.slot_requests.lock());
         let answers: Vec<_> = requests
             .into_iter()
-            .map(|(request, answer)| (carry_out(&mut primary, &request), answer))
+            .map(|(request, answer)| (carry_out(&mut primary, &request, self.engine.log()), answer))
             .collect();
         ended
             .iter()
             .for_each(|session| primary.slots_mut().end_session(*session));
+        if now_ns >= self.saved_ns + SAVED_NS {
+            self.saved_ns = now_ns;
+            primary.slots_mut().save_confirmed()?;
+        }
         if self.hub.lease.is_some() {
             // Perhaps told of while this thread was at work: a flush that hangs is the last one.
             primary.flush_begun(Lsn(self.hub.begun.load(Ordering::Relaxed)));
@@ -538,12 +551,18 @@ fn facts(primary: &Primary, released: Lsn) -> (Vec<FollowerFacts>, Vec<SlotFacts
     });
     let slots = primary.slots().iter().map(|(name, slot)| SlotFacts {
         name: name.to_string(),
-        active: slot.temporary.is_some() || primary.streams().any(|stream| stream.name == name),
+        active: slot.user.is_some()
+            || slot.temporary.is_some() && slot.logical.is_none()
+            || primary.streams().any(|stream| stream.name == name),
         temporary: slot.temporary,
         position: slot.position,
         status: status(slot, released),
         room_bytes: primary.slots().room(slot, primary.end()),
         term: primary.term(),
+        logical: slot
+            .logical
+            .map(|logical| (Oid(logical.database), logical.confirmed)),
+        user: slot.user,
     });
     (followers.collect(), slots.collect())
 }

@@ -5,6 +5,7 @@
 //!     `promise`: what the nodes of a cluster ask each other.
 //!  2. `hub`: the primary's side. One thread has all streams, whatever their number; it also does what sessions ask of slots
 //!     (`slot_requests`).
+//!     `logical`: changes of tables for subscribers.
 //!  3. `synchronous`: whom commits wait for.
 //!  4. `follower`: the other side. One thread takes the log, one replays it.
 //!
@@ -18,5 +19,6 @@ pub mod command;
 pub mod follower;
 pub mod hub;
 pub mod promise;
+pub mod logical;
 mod slot_requests;
 pub mod synchronous;

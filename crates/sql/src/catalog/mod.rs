@@ -21,6 +21,7 @@ pub mod trigger;
 pub mod partition;
 mod partition_hash;
 pub mod partition_match;
+pub mod published;
 pub mod statistics;
 
 use crate::access::AclItem;
@@ -105,6 +106,8 @@ pub struct Relation {
     pub temporary: bool,
     pub acl: Vec<AclItem>,
     pub comment: Option<String>,
+    /// What publications make of it; None: none has it.
+    pub published: Option<Arc<published::Published>>,
     /// Storage options such as fillfactor: accepted hints, shown in the catalog, without effect.
     pub options: Vec<String>,
     /// Grows with every change of this object; cached plans compare it.
@@ -303,6 +306,7 @@ impl Relation {
             temporary: false,
             acl: Vec::new(),
             comment: None,
+            published: None,
             options: Vec::new(),
             version: 0,
         }

@@ -114,7 +114,9 @@ pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 fn is_one_row(function: &FunctionSignature) -> bool {
     matches!(
         function.name,
-        "pg_create_physical_replication_slot" | "pg_copy_physical_replication_slot"
+        "pg_create_physical_replication_slot"
+            | "pg_copy_physical_replication_slot"
+            | "pg_create_logical_replication_slot"
     )
 }
 

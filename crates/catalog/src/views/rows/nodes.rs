@@ -51,19 +51,26 @@ pub fn followers(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn slots(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let slots = facts.cluster.map_or_else(Vec::new, |cluster| cluster.slots());
     let rows = slots.into_iter().map(|slot| {
+        let logical = slot.logical;
+        let database = logical.and_then(|(oid, _)| facts.catalog.databases.get(&oid));
+        let user = slot.user.or(slot.temporary.filter(|_| logical.is_none()));
         row![
             &slot.name,
-            NULL,
-            "physical",
-            NULL,
-            NULL,
+            if logical.is_some() {
+                Datum::from("pgoutput")
+            } else {
+                NULL
+            },
+            if logical.is_some() { "logical" } else { "physical" },
+            logical.map_or(NULL, |(oid, _)| Datum::Oid(oid.0)),
+            database.map_or(NULL, |database| Datum::from(database.object.name.as_str())),
             slot.temporary.is_some(),
             slot.active,
-            slot.temporary.map_or(NULL, |pid| Datum::Int4(pid as i32)),
+            user.map_or(NULL, |pid| Datum::Int4(pid as i32)),
             NULL,
             NULL,
             lsn(slot.position),
-            NULL,
+            logical.map_or(NULL, |(_, confirmed)| lsn(confirmed)),
             slot.status.map_or(NULL, Datum::from),
             slot.room_bytes.map_or(NULL, |bytes| Datum::Int8(bytes as i64)),
             false,

@@ -1,9 +1,11 @@
 //! pg_publication, pg_publication_rel, pg_publication_tables.
 
-use mote_common::{Oid, SqlResult};
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::Datum;
 
 use crate::catalog_store::publication::{StoredPublication, StoredPublished};
+use crate::catalog_store::published::identity_index;
 use crate::catalog_store::stored::StoredKind;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, int2_vector, name_array, row};
@@ -66,6 +68,41 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
     }
     Ok(rows)
+}
+
+/// `pg_get_publication_tables`: relation, positions of its columns, the row filter, which there is none of.
+pub fn tables_of(name: &str, facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let publication = facts.catalog.publication_by_name(facts.database(), name);
+    let publication = publication.ok_or_else(|| {
+        let message = format!("publication \"{name}\" does not exist");
+        SqlError::new(state::UNDEFINED_OBJECT, message)
+    })?;
+    let mut rows = Vec::new();
+    for (relation, member) in published(facts, publication) {
+        let Some(known) = facts.relation(relation) else {
+            continue;
+        };
+        let list = member.and_then(|member| member.columns.as_ref());
+        let columns = known.relation.columns.iter().zip(0u16..);
+        let shown = columns.filter(|(column, at)| match list {
+            Some(list) => list.contains(at),
+            None => !column.dropped && column.generated.is_none(),
+        });
+        let numbers: Vec<i16> = shown.map(|(_, at)| at as i16 + 1).collect();
+        let columns = if numbers.is_empty() {
+            NULL
+        } else {
+            int2_vector(numbers)
+        };
+        rows.push(row![relation, columns, NULL]);
+    }
+    Ok(rows)
+}
+
+/// The index by which subscribers find a table's rows: `pg_get_replica_identity_index`.
+pub fn identity_index_of(relation: Oid, facts: &Facts<'_>) -> Option<Oid> {
+    let known = facts.relation(relation)?;
+    identity_index(known.stored).map(|index| Oid(index.oid))
 }
 
 /// The tables that changes are told of, each with its own entry in the publication, by OID.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mote_common::{RowId, SqlResult};
+use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WriteError};
 use mote_planner::plan::node;
 use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
@@ -12,6 +12,7 @@ use super::recheck::{
     Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
 };
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
+use super::update::refused;
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
@@ -31,6 +32,8 @@ pub struct Program {
     mark: usize,
     marks: Vec<RowMark>,
     statement_triggers: StatementTriggers,
+    /// Subscribers could not find the rows of one of the tables.
+    refused: Option<SqlError>,
     /// The statement's own node: its rows are the command tag's number.
     pub counted: bool,
 }
@@ -61,8 +64,14 @@ impl Program {
                 &node.triggers,
                 &[TriggerOperation::Delete],
             )?,
+            refused: refused(node.targets.iter().map(|target| target.relation.check_deletes())),
             counted: false,
         }))
+    }
+
+    /// Subscribers find the rows that the statement changes.
+    pub fn require_found(&self) -> SqlResult<()> {
+        self.refused.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -188,7 +197,8 @@ impl State {
                 let view = table.view(version.layout(), version.bytes());
                 target.codec.read_row(&view, &mut self.old);
             }
-            match runtime.retry(|transaction| transaction.delete(table, &version))? {
+            let telling = &target.telling;
+            match runtime.retry(|transaction| telling.delete(transaction, table, &version, false))? {
                 Ok(()) => break,
                 Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
@@ -216,6 +226,7 @@ impl State {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
+        program.require_found()?;
         program.statement_triggers.begin(&mut self.stage, runtime)?;
         // Rows of one table mostly follow each other: the handle of the last one is kept at hand.
         let mut current: Option<(MemberNumber, Arc<Table>)> = None;

@@ -107,6 +107,7 @@ impl InsertTarget {
             // way.
             let bytes = target.codec.write_row(new, open.writer, open.scratch)?;
             let table = open.table;
+            target.telling.inserts(runtime.transaction(), table);
             match (
                 runtime.retry(|transaction| transaction.insert_judged(table, bytes, arbiters))?,
                 conflict,

@@ -92,6 +92,16 @@ impl Program {
             counted: false,
         }))
     }
+
+    /// Subscribers find the rows that any clause changes.
+    fn require_found(&self) -> SqlResult<()> {
+        let mut branches = self.matched.iter().chain(&self.unmatched);
+        branches.try_for_each(|branch| match &branch.action {
+            Action::Update(program) => program.require_found(),
+            Action::Delete(program) => program.require_found(),
+            Action::Nothing | Action::Insert(_) => Ok(()),
+        })
+    }
 }
 
 impl Branch {
@@ -289,6 +299,7 @@ impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
         // The clauses' own nodes fire no statement triggers: MERGE drives them row by row, not through their `next`.
+        program.require_found()?;
         program.statement_triggers.begin(&mut self.stage, runtime)?;
         while self.input.next(runtime)? {
             runtime.burn(1)?;

@@ -25,6 +25,7 @@ mod on_conflict;
 pub mod partition;
 pub mod recheck;
 pub mod routing;
+mod telling;
 pub mod trigger;
 pub mod update;
 mod update_target;
@@ -49,6 +50,7 @@ use deferred_key::DeferrableKeys;
 use disclosure::{Disclosure, may_read};
 use foreign_key::ForeignKeys;
 use partition::PartitionTest;
+pub use telling::Telling;
 use trigger::RowTriggers;
 
 /// A relation that is written to: what all kinds of writes know about it.
@@ -60,6 +62,7 @@ pub struct Target {
     pub foreign_keys: ForeignKeys,
     pub deferrable_keys: DeferrableKeys,
     disclosure: Disclosure,
+    pub telling: Telling,
 }
 
 impl Target {
@@ -77,6 +80,7 @@ impl Target {
             foreign_keys: ForeignKeys::of(relation),
             deferrable_keys: DeferrableKeys::of(relation),
             disclosure: Disclosure::new(relation, &[]),
+            telling: Telling::of(relation),
             relation: Arc::clone(relation),
         })
     }

@@ -228,7 +228,9 @@ impl Update {
         }
         target.check_row(&updated, runtime)?;
         let bytes = target.codec.write_row(&updated, open.writer, open.scratch)?;
-        match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
+        target.relation.check_updates()?;
+        let telling = &target.telling;
+        match runtime.retry(|transaction| telling.update(transaction, table, &version, bytes))? {
             Ok(()) => {}
             Err(WriteError::SelfModified) => return Err(second_time()),
             Err(error) => return Err(target.write_error(error, &updated, runtime)),

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use mote_common::{RowId, SqlResult};
+use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::{Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WriteError};
 use mote_planner::plan::node;
 use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
@@ -45,6 +45,8 @@ pub struct Program {
     moving: Option<Moving>,
     /// They fire for the named relation alone, never for its partitions or children.
     statement_triggers: StatementTriggers,
+    /// Subscribers could not find the rows of one of the tables.
+    refused: Option<SqlError>,
     pub counted: bool,
 }
 
@@ -56,6 +58,11 @@ pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<Row
         marks.push(RowMark { scan, mark });
     }
     marks
+}
+
+/// The first refusal, to be told when the statement runs.
+pub(super) fn refused(mut checks: impl Iterator<Item = SqlResult<()>>) -> Option<SqlError> {
+    checks.find_map(Result::err)
 }
 
 impl Program {
@@ -78,8 +85,14 @@ impl Program {
                 &node.triggers,
                 &[TriggerOperation::Update],
             )?,
+            refused: refused(node.targets.iter().map(|target| target.relation.check_updates())),
             counted: false,
         }))
+    }
+
+    /// Subscribers find the rows that the statement changes.
+    pub fn require_found(&self) -> SqlResult<()> {
+        self.refused.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -249,7 +262,8 @@ impl State {
         // No lock is taken first: `update` locks the row and answers `Changed` when `version` is not the newest one.
         loop {
             let bytes = writer.finish().map_err(write_error::row_too_large)?;
-            match runtime.retry(|transaction| transaction.update(table, &version, bytes))? {
+            let telling = &target.telling;
+            match runtime.retry(|transaction| telling.update(transaction, table, &version, bytes))? {
                 Ok(()) => break,
                 Err(WriteError::SelfModified) => return self_modified("updated", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
@@ -326,7 +340,8 @@ impl State {
         }
         loop {
             // Deleted before it is inserted: a unique key that the row keeps would otherwise meet its own old version.
-            match runtime.retry(|transaction| transaction.delete_moved(table, &version))? {
+            let telling = &target.telling;
+            match runtime.retry(|transaction| telling.delete(transaction, table, &version, true))? {
                 Ok(()) => break,
                 Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
@@ -484,6 +499,7 @@ impl State {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
+        program.require_found()?;
         program.statement_triggers.begin(&mut self.stage, runtime)?;
         if self.next_row(runtime)? {
             return Ok(true);

@@ -57,9 +57,11 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
             ("isleaf", BOOL),
             ("level", INT4),
         ],
-        "pg_create_physical_replication_slot"
+        "pg_create_logical_replication_slot"
+        | "pg_create_physical_replication_slot"
         | "pg_copy_physical_replication_slot_a"
         | "pg_copy_physical_replication_slot_b" => &[("slot_name", NAME), ("lsn", PG_LSN)],
+        "pg_get_publication_tables" => &[("relid", OID), ("attrs", INT2VECTOR), ("qual", PG_NODE_TREE)],
         "_pg_expandarray" => &[("x", ANYELEMENT), ("n", INT4)],
         "pg_get_keywords" => &[
             ("word", TEXT),

@@ -42,6 +42,9 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3957, "json_object_keys", "json_object_keys", &[JSON], TEXT).set(),
     function(3779, "pg_create_physical_replication_slot", "pg_create_physical_replication_slot", &[NAME, BOOL, BOOL], RECORD)
         .set().named(&["slot_name", "immediately_reserve", "temporary"], &["false", "false"]).volatile(),
+    function(6119, "pg_get_publication_tables", "pg_get_publication_tables", &[TEXT], RECORD).set().stable(),
+    function(3786, "pg_create_logical_replication_slot", "pg_create_logical_replication_slot", &[NAME, NAME, BOOL, BOOL], RECORD)
+        .set().named(&["slot_name", "plugin", "temporary", "twophase"], &["false", "false"]).volatile(),
     function(4220, "pg_copy_physical_replication_slot", "pg_copy_physical_replication_slot_a", &[NAME, NAME, BOOL], RECORD).set().volatile(),
     function(4221, "pg_copy_physical_replication_slot", "pg_copy_physical_replication_slot_b", &[NAME, NAME], RECORD).set().volatile(),
     function(3958, "json_each", "json_each", &[JSON], RECORD).set(),

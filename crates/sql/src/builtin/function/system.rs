@@ -237,6 +237,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(5024, "pg_lsn_mii", "pg_lsn_mii", &[PG_LSN, NUMERIC], PG_LSN),
     function(5059, "pg_current_xact_id", "pg_current_xact_id", &[], XID8).stable(),
     function(6103, "pg_lsn", "numeric_pg_lsn", &[NUMERIC], PG_LSN),
+    function(6120, "pg_get_replica_identity_index", "pg_get_replica_identity_index", &[REGCLASS], REGCLASS).stable(),
     function(6121, "pg_relation_is_publishable", "pg_relation_is_publishable", &[REGCLASS], BOOL).stable(),
     function(6174, "pg_get_statisticsobjdef_columns", "pg_get_statisticsobjdef_columns", &[OID], TEXT).stable(),
     function(6197, "pg_get_function_sqlbody", "pg_get_function_sqlbody", &[OID], TEXT).stable(),
