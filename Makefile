@@ -17,7 +17,7 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster fuzz miri lint clean
+.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc fuzz miri lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,10 @@ ledger-cluster: build ## the same on a cluster of three: kills, pauses, cuts, sw
 	@source scripts/setup.sh && mote_setup_etcd && MOTE_BIN=$$PWD/target/release/mote MOTE_LEDGER_CYCLES=$(CYCLES) \
 		MOTE_LEDGER_SEED=$(SEED) cargo test -p mote-it --test ledger_cluster -- --nocapture
 
+cdc: build ## random changes told to a PostgreSQL 15 through kills and two fail-overs, compared row by row: CHANGES= SEED=
+	@source scripts/setup.sh && mote_setup_etcd && MOTE_BIN=$$PWD/target/release/mote MOTE_CDC_CHANGES=$(or $(CHANGES),1000000) \
+		MOTE_CDC_SEED=$(SEED) $(CARGO) test -p mote-it --test change_data_capture -- --nocapture whatever_dies two_fail_overs
+
 model-check: ## the engine's threads under a model checker: SCHEDULES= for each of its tests
 	@MOTE_MODEL_SCHEDULES=$(SCHEDULES) scripts/model_check.sh
 
@@ -86,7 +90,7 @@ miri: ## the engine's slab, versions, epoch and index under Miri, in small sizes
 		epoch:: memory::slab table::version index:: \
 		--skip free_pages_go_back --skip entries_of_composite_keys --skip ascending_inserts_fill --skip stress::
 
-fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges SECONDS=
+fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges|pgoutput SECONDS=
 	@mkdir -p fuzz/corpus/$(TARGET)
 	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
 

@@ -141,6 +141,30 @@ impl PostgresServer {
         );
     }
 
+    /// The answer to a query, its columns between bars.
+    pub fn value(&self, sql: &str) -> String {
+        let port = self.port.to_string();
+        let place = [
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            "postgres",
+            "-d",
+            "postgres",
+        ];
+        let said = self.command(
+            "psql",
+            &[&place[..], &["-v", "ON_ERROR_STOP=1", "-c", sql]].concat(),
+        );
+        said.good().trim_end().to_string()
+    }
+
     /// What the server has written to its log so far.
     pub fn log(&self) -> String {
         let bytes = std::fs::read(self.directory.path().join("log")).expect("the server writes one");

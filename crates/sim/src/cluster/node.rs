@@ -112,6 +112,7 @@ fn keep_from_the_beginning(disk: &SimDisk, id: NodeId, ids: &[NodeId]) -> io::Re
         name: name_of(*other),
         position: Lsn(SEGMENT_BYTES),
         lost: false,
+        logical: None,
     });
     slots.adopt(told.collect(), Lsn(SEGMENT_BYTES))
 }

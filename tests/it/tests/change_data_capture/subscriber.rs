@@ -1,0 +1,110 @@
+//! A PostgreSQL 15 that subscribes to a server.
+
+use std::time::Duration;
+
+use mote_it::TestServer;
+use mote_it::clients::psql_strict;
+use mote_it::nodes::value;
+use mote_it::postgres::PostgresServer;
+use mote_it::process::await_that;
+
+/// A machine that does much else at the same time.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+pub struct Subscriber<'p> {
+    postgres: &'p PostgresServer,
+}
+
+fn place(server: &TestServer) -> String {
+    let address = server.address;
+    format!(
+        "host={} port={} user=postgres dbname=postgres",
+        address.ip(),
+        address.port()
+    )
+}
+
+impl<'p> Subscriber<'p> {
+    /// With an initial copy. The tables are on both sides.
+    pub fn begin(postgres: &'p PostgresServer, server: &TestServer, publication: &str) -> Subscriber<'p> {
+        let mark = "create table if not exists mark (n bigint primary key)";
+        psql_strict(server, mark).good();
+        psql_strict(server, &format!("alter publication {publication} add table mark")).good();
+        postgres.execute(mark);
+        let place = place(server);
+        postgres.execute(&format!(
+            "create subscription s connection '{place}' publication {publication}"
+        ));
+        Subscriber { postgres }
+    }
+
+    /// Another server, or the same at another place, has the slot.
+    pub fn connect(&self, server: &TestServer) {
+        let place = place(server);
+        self.postgres
+            .execute(&format!("alter subscription s connection '{place}'"));
+    }
+
+    pub fn await_copied(&self) {
+        self.await_answer(
+            "select count(*) from pg_subscription_rel where srsubstate <> 'r'",
+            "0",
+        );
+    }
+
+    pub fn await_answer(&self, sql: &str, expected: &str) {
+        let mut found = String::new();
+        let reached = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            await_that(sql, TIMEOUT, || {
+                found = self.postgres.value(sql);
+                found == expected
+            })
+        }));
+        if reached.is_err() {
+            let log = self.postgres.log();
+            let tail: Vec<&str> = log.lines().rev().take(30).collect();
+            panic!("{sql}: {found} and not {expected}\n{tail:#?}");
+        }
+    }
+
+    /// Everything that was committed before is here when this returns.
+    pub fn await_mark(&self, server: &TestServer) {
+        let insert = "insert into mark select coalesce(max(n), 0) + 1 from mark returning n";
+        let number = value(server, insert);
+        let number = number.lines().next().expect("a number").to_string();
+        self.await_answer(&format!("select count(*) from mark where n = {number}"), "1");
+    }
+
+    /// Row by row.
+    pub fn compare(&self, server: &TestServer, tables: &[&str]) {
+        self.await_mark(server);
+        for table in tables {
+            let sum = format!(
+                "select count(*), md5(coalesce(string_agg(r, '/' order by r collate \"C\"), '')) \
+                 from (select t::text as r from {table} t) x"
+            );
+            let (here, there) = (value(server, &sum), self.postgres.value(&sum));
+            if here == there {
+                continue;
+            }
+            let rows = format!("select t::text from {table} t order by t::text collate \"C\"");
+            let (here, there) = (value(server, &rows), self.postgres.value(&rows));
+            let differ: Vec<_> = here
+                .lines()
+                .zip(there.lines())
+                .filter(|(a, b)| a != b)
+                .take(3)
+                .collect();
+            panic!(
+                "{table}: {} rows and {}, {differ:#?}",
+                here.lines().count(),
+                there.lines().count()
+            );
+        }
+    }
+
+    /// DROP SUBSCRIPTION drops the slot, too.
+    pub fn end(self) {
+        self.postgres.execute("drop subscription s");
+    }
+}
