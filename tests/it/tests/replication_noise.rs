@@ -74,6 +74,7 @@ fn messages(prng: &mut Prng, system_id: u64, end: Lsn) -> Vec<Vec<u8>> {
             name: "b".into(),
             position: end,
             lost: true,
+            logical: None,
         }]),
         Message::Ask(Ask {
             term: 9,

@@ -6,7 +6,7 @@ use super::stranger::Stranger;
 use super::{PATIENCE_NS, Scene, Script};
 
 impl Script {
-    /// 4. What the second alone has, it has no more; nobody may take its word for that of the directory that had it.
+    /// Trace 4: What the second alone has, it has no more; nobody may take its word for that of the directory that had it.
     pub(super) fn amnesia(&mut self, scene: &mut Scene<'_>) {
         let stage = self.stage;
         match stage {
@@ -28,7 +28,7 @@ impl Script {
         }
     }
 
-    /// 5. The first writes on for nobody and must let go of that. Then its successor is cut off and hears neither of the others
+    /// Trace 5: The first writes on for nobody and must let go of that. Then its successor is cut off and hears neither of the others
     /// nor of the store; somebody with the third's name reports to it that he has everything.
     pub(super) fn strangers(&mut self, scene: &mut Scene<'_>) {
         let leader = scene.leader();
@@ -66,7 +66,7 @@ impl Script {
         }
     }
 
-    /// 6. The fourth node takes the second's place among the voters; then the first sees the second alone.
+    /// Trace 6: The fourth node takes the second's place among the voters; then the first sees the second alone.
     pub(super) fn voters(&mut self, scene: &mut Scene<'_>) {
         let (leader, first) = (scene.leader(), self.first);
         let outside = {
@@ -101,7 +101,7 @@ impl Script {
         }
     }
 
-    /// 7. The first is succeeded by the second; the store is set back to before; all lose power. Nobody may serve by what
+    /// Trace 7: The first is succeeded by the second; the store is set back to before; all lose power. Nobody may serve by what
     /// stands there: the voters were others when the last commits were acknowledged. Later an operator puts the record right.
     pub(super) fn store(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let leader = scene.leader();

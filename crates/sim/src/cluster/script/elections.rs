@@ -3,7 +3,7 @@
 use super::{ELECTION_NS, PATIENCE_NS, Scene, Script};
 
 impl Script {
-    /// 1. The third has missed what the first two have; the second succeeds, is cut off at once, and writes for nobody but
+    /// Trace 1: The third has missed what the first two have; the second succeeds, is cut off at once, and writes for nobody but
     /// itself; then it is gone, and the others must not miss anything.
     pub(super) fn successor(&mut self, scene: &mut Scene<'_>) {
         let leader = scene.leader();
@@ -35,7 +35,7 @@ impl Script {
         }
     }
 
-    /// 2. See [`Trace::OldTerms`](super::Trace::OldTerms).
+    /// Trace 2: See [`Trace::OldTerms`](super::Trace::OldTerms).
     pub(super) fn old_terms(&mut self, scene: &mut Scene<'_>) {
         let leader = scene.leader();
         let stage = self.stage;
@@ -64,7 +64,7 @@ impl Script {
         }
     }
 
-    /// 3. What the voters have beyond the leader's disk, nobody may write anew under the same term.
+    /// Trace 3: What the voters have beyond the leader's disk, nobody may write anew under the same term.
     pub(super) fn restart(&mut self, scene: &mut Scene<'_>) {
         let now_ns = scene.around.now_ns;
         let stage = self.stage;
@@ -85,7 +85,7 @@ impl Script {
         }
     }
 
-    /// 8. Only the leader fails; so whatever two nodes have received is not lost.
+    /// Trace 8: Only the leader fails; so whatever two nodes have received is not lost.
     pub(super) fn levels(&mut self, scene: &mut Scene<'_>) {
         let leader = scene.leader();
         let stage = self.stage;
@@ -104,7 +104,7 @@ impl Script {
         }
     }
 
-    /// 13. That two never serve at one moment is judged at every step.
+    /// Trace 13: That two never serve at one moment is judged at every step.
     pub(super) fn pause(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let (leader, first) = (scene.leader(), self.first);
         let stage = self.stage;
@@ -134,7 +134,7 @@ impl Script {
         Ok(())
     }
 
-    /// 16. The leader has all that counts: its own word is enough.
+    /// Trace 16: The leader has all that counts: its own word is enough.
     pub(super) fn leader_back(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let stage = self.stage;
         match stage {
@@ -157,7 +157,7 @@ impl Script {
         Ok(())
     }
 
-    /// 17. Reads need the lease, as everything does.
+    /// Trace 17: Reads need the lease, as everything does.
     pub(super) fn alone(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let (leader, first) = (scene.leader(), self.first);
         let stage = self.stage;
@@ -181,7 +181,7 @@ impl Script {
         Ok(())
     }
 
-    /// 19. It asks, and is refused by whoever hears the leader: nobody is disturbed.
+    /// Trace 19: It asks, and is refused by whoever hears the leader: nobody is disturbed.
     pub(super) fn deaf(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let stage = self.stage;
         match stage {
@@ -205,7 +205,7 @@ impl Script {
         Ok(())
     }
 
-    /// 20. A node whose disk hangs is silent, though its network works.
+    /// Trace 20: A node whose disk hangs is silent, though its network works.
     pub(super) fn hanging_disk(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let (leader, first) = (scene.leader(), self.first);
         let stage = self.stage;
