@@ -137,7 +137,6 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
             valid: true,
             clustered: false,
             parent: None,
-            published: None,
             options: Vec::new(),
         });
         if kind == "primary" {
@@ -156,6 +155,7 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
     }
     Relation {
         oid: Oid(oid),
+        published: None,
         schema_oid: Oid(2200),
         schema: schema.to_owned(),
         name: name.to_owned(),
