@@ -6,7 +6,9 @@ use mote_types::geometry::{self, Point, Shape};
 use mote_types::{Datum, Numeric};
 
 use super::arithmetic::{float_overflow, float_underflow};
-use super::{Body, array_of, degrees, float8, int4, int8, numeric};
+use mote_functions::degrees;
+
+use super::{Body, array_of, float8, int4, int8, numeric};
 use crate::value::order;
 
 pub fn body(name: &str) -> Option<Body> {

@@ -1,9 +1,11 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `bytes`, `formatting`, `datetime`, `array`, `range`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
-//! `system`, `large_object`, `variance`, `ordered_set`, `type_io`, `helper`, `hash`, `enums`, `catalog_text`, `keywords`, `privilege`, `acl`,
-//! `unicode`, `degrees`, `backup`, `snapshot`, `recovery`, `slots`; `extension` has those of extensions.
+//! `formatting`, `datetime`, `array`, `range`, `json`, `set_returning`, `aggregate`, `window`,
+//! `system`, `large_object`, `variance`, `ordered_set`, `type_io`, `helper`, `enums`, `catalog_text`, `keywords`, `privilege`, `acl`,
+//! `backup`, `snapshot`, `recovery`, `slots`; `extension` has those of extensions.
+//!
+//! The crate `mote_functions` has families whose bodies look at their arguments alone: bytes and digests, Unicode, jsonpath.
 //!
 //! Source: PostgreSQL's utils/adt, by behaviour: a body does what the function of its pg_proc row does.
 //!
@@ -17,17 +19,13 @@ pub mod arithmetic;
 pub mod array;
 pub mod backup;
 mod snapshot;
-pub mod bytes;
 mod catalog_text;
 pub mod datetime;
 mod enums;
 mod extension;
-mod degrees;
 pub mod formatting;
 mod helper;
-mod hash;
 pub mod json;
-mod json_path;
 mod keywords;
 mod large_object;
 pub mod math;
@@ -42,12 +40,14 @@ mod slots;
 pub mod system;
 pub mod text;
 mod type_io;
-mod unicode;
 mod variance;
 pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use mote_functions::argument::{
+    array_of, boolean, bytes, float8, int4, int8, interval, jsonb, lsn, numeric, oid, text,
+};
 pub use range::construct;
 
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ use std::sync::LazyLock;
 
 use mote_common::SqlResult;
 use mote_sql::builtin::function::FUNCTIONS;
-use mote_types::{Array, ColumnType, Datum, Interval, Numeric, family};
+use mote_types::{ColumnType, Datum, family};
 
 use crate::runtime::Runtime;
 use crate::value::Operation;
@@ -165,14 +165,13 @@ pub fn scalar_body(name: &str) -> Option<Body> {
 /// Finds a body in the family that has it.
 fn written_body(name: &str) -> Option<Body> {
     family::body(name)
+        .or_else(|| mote_functions::body(name))
         .map(Body::Pure)
         .or_else(|| arithmetic::body(name))
         .or_else(|| math::body(name))
         .or_else(|| random::body(name))
         .or_else(|| text::body(name))
         .or_else(|| pattern::body(name))
-        .or_else(|| unicode::body(name))
-        .or_else(|| bytes::body(name))
         .or_else(|| type_io::body(name))
         .or_else(|| helper::body(name))
         .or_else(|| formatting::body(name))
@@ -181,7 +180,6 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| enums::body(name))
         .or_else(|| range::body(name))
         .or_else(|| json::body(name))
-        .or_else(|| json_path::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
         .or_else(|| extension::body(name))
@@ -301,62 +299,4 @@ fn datetime_comparison(name: &str) -> Option<Body> {
         Operation::Greater => comparing!(Greater),
         Operation::GreaterOrEqual => comparing!(GreaterOrEqual),
     })
-}
-
-/// A panic, as a bug of the binder: no input of a client can cause it.
-#[cold]
-#[inline(never)]
-fn wrong_variant(expected: &str, datum: &Datum) -> ! {
-    panic!(
-        "a function was called with {} for {expected}: the binder resolves argument types",
-        datum.variant_name()
-    )
-}
-
-// What a body takes out of an argument whose type its signature names.
-macro_rules! accessors {
-    ($($(#[$meta:meta])* $name:ident: $variant:ident -> $ty:ty, |$value:ident| $body:expr;)*) => {$(
-        $(#[$meta])*
-        #[inline]
-        pub fn $name(datum: &Datum) -> $ty {
-            match datum {
-                Datum::$variant($value) => $body,
-                other => wrong_variant(stringify!($variant), other),
-            }
-        }
-    )*};
-}
-
-accessors! {
-    boolean: Bool -> bool, |value| *value;
-    int4: Int4 -> i32, |value| *value;
-    int8: Int8 -> i64, |value| *value;
-    lsn: Unsigned8 -> u64, |value| *value;
-    oid: Oid -> u32, |value| *value;
-    numeric: Numeric -> &Numeric, |value| value;
-    bytes: Bytea -> &[u8], |value| value;
-    interval: Interval -> &Interval, |value| value;
-    array_of: Array -> &Array, |value| value;
-    jsonb: Jsonb -> &mote_types::json::Json, |value| value;
-}
-
-/// A string. One of `bpchar` has its blanks, if it has any.
-#[inline]
-pub(crate) fn text(datum: &Datum) -> &str {
-    match datum {
-        Datum::Text(value) => value,
-        Datum::Padded(value) => value,
-        Datum::Folded(value) => value.shown(),
-        other => wrong_variant("Text", other),
-    }
-}
-
-/// float8, or a float4 widened.
-#[inline]
-pub fn float8(datum: &Datum) -> f64 {
-    match datum {
-        Datum::Float8(value) => *value,
-        Datum::Float4(value) => *value as f64,
-        other => wrong_variant("Float8", other),
-    }
 }

@@ -74,7 +74,9 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 super::array::pieces(&a[0], &a[1], a[2].as_str())?.unwrap_or_default(),
             ))
         },
-        "jsonb_path_query" | "jsonb_path_query_tz" => |_, _, a| Ok(list(super::json_path::results(a)?)),
+        "jsonb_path_query" | "jsonb_path_query_tz" => {
+            |_, _, a| Ok(list(mote_functions::json_path::results(a)?))
+        }
         "jsonb_array_elements" => |_, _, a| {
             let elements = elements(jsonb(&a[0]))?.iter();
             Ok(list(paid(elements, |element| tree(Some(element)))?))

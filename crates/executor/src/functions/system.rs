@@ -93,7 +93,11 @@ fn session(name: &str) -> Option<Body> {
             mote_types::encode_storage(&a[0], site.arguments[0], &mut stored);
             Ok(Datum::Int4(stored.len() as i32))
         }),
-        "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
+        "hashtext" => Body::Pure(|a| {
+            Ok(Datum::Int4(
+                mote_functions::hash::hash_any(text(&a[0]).as_bytes()) as i32,
+            ))
+        }),
         "pg_sleep" => Body::Runtime(sleep),
         "pg_stat_reset" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;

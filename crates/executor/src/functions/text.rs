@@ -4,6 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_functions::length::{bit_length, negative_substring, substring_range};
 use mote_types::datum::{ELEMENT_COST, copy_text, lower, without_blanks};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
@@ -340,35 +341,10 @@ fn trim(value: &str, characters: &str, left: bool, right: bool) -> SqlResult<Dat
     copied(value)
 }
 
-/// 22011, for texts, byte strings and bit strings.
-pub fn negative_substring() -> SqlError {
-    SqlError::new(state::SUBSTRING_ERROR, "negative substring length not allowed")
-}
-
-/// The half-open range of positions (from 0) that `substring(... from start for length)` takes.
-pub fn substring_range(start: i32, length: Option<i32>) -> SqlResult<(usize, usize)> {
-    // A start before the text counts towards the length: substring('abc' from -1 for 3) is 'a'.
-    let from = start as i64 - 1;
-    let to = match length {
-        None => i64::MAX,
-        Some(length) if length < 0 => return Err(negative_substring()),
-        Some(length) => from + length as i64,
-    };
-    let (from, to) = (from.max(0), to.max(0));
-    Ok((from as usize, (to.max(from)) as usize))
-}
-
 fn substring(value: &str, start: i32, length: Option<i32>) -> SqlResult<Datum> {
     let (from, to) = substring_range(start, length)?;
     let rest = &value[char_offset(value, from)?..];
     copied(&rest[..char_offset(rest, to - from)?])
-}
-
-/// 22003 from 256 MiB on.
-pub(super) fn bit_length(length_bytes: usize) -> SqlResult<Datum> {
-    let bits = i32::try_from(length_bytes * 8);
-    bits.map(Datum::Int4)
-        .map_err(|_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))
 }
 
 /// The text with `length` characters from `start` replaced.

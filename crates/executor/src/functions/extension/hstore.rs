@@ -11,11 +11,11 @@ use mote_types::family::hstore::pairs::{Pairs, of_pairs};
 use mote_types::family::hstore::texts;
 use mote_types::{ColumnType, Datum, format_type};
 
-use super::super::hash::hash_any;
 use super::super::set_returning::{list, rows};
 use super::super::{Body, CallSite, SetFunction};
 use crate::runtime::Runtime;
 use crate::value::convert;
+use mote_functions::hash::hash_any;
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {

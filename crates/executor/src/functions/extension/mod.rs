@@ -1,17 +1,14 @@
 //! What functions of extensions compute beyond SQL. The scripts of the extensions (catalog/src/extensions) name them; users
-//! call them through the functions that the scripts make.
+//! call them through the functions that the scripts make. `mote_functions` has pgcrypto's.
 
 mod hstore;
-mod password;
 mod pg_stat_statements;
-mod pgcrypto;
 mod uuid_ossp;
 
 use super::{Body, SetFunction};
 
 pub fn body(name: &str) -> Option<Body> {
-    pgcrypto::body(name)
-        .or_else(|| uuid_ossp::body(name))
+    uuid_ossp::body(name)
         .or_else(|| hstore::body(name))
         .or_else(|| pg_stat_statements::body(name))
 }

@@ -10,7 +10,7 @@ use mote_common::error::state;
 use mote_common::work;
 use mote_common::{SqlError, SqlResult};
 
-use super::super::bytes::digested;
+use crate::bytes::digested;
 
 /// The digits of base 64 in the two forms.
 const BLOWFISH_DIGITS: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -29,7 +29,7 @@ fn invalid(message: &str) -> SqlError {
 }
 
 /// gen_salt. `rounds` 0: the usual number.
-pub(super) fn salt(kind: &str, rounds: i32) -> SqlResult<String> {
+pub fn salt(kind: &str, rounds: i32) -> SqlResult<String> {
     let incorrect = || Err(invalid("gen_salt: Incorrect number of rounds"));
     match kind.to_ascii_lowercase().as_str() {
         "bf" => {
@@ -59,7 +59,7 @@ pub(super) fn salt(kind: &str, rounds: i32) -> SqlResult<String> {
 }
 
 /// The hash of a password, as the salt, or a hash that began with it, asks for.
-pub(super) fn crypt(password: &str, salt: &str) -> SqlResult<String> {
+pub fn crypt(password: &str, salt: &str) -> SqlResult<String> {
     if salt.starts_with("$2a$") {
         return blowfish(password.as_bytes(), salt);
     }

@@ -9,12 +9,13 @@ use mote_types::Datum;
 use mote_types::encoding::Encoding;
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfd, is_nfkc, is_nfkd};
 
-use super::{Body, bytes, int4, text};
+use crate::argument::{bytes, int4, text};
+use crate::body::{Pure, pure};
 
-pub fn body(name: &str) -> Option<Body> {
+pub fn body(name: &str) -> Option<Pure> {
     Some(match name {
-        "unistr" => Body::Pure(|a| unescape(text(&a[0])).map(Datum::from)),
-        "unicode_normalize_func" => Body::Pure(|a| {
+        "unistr" => pure(|a| unescape(text(&a[0])).map(Datum::from)),
+        "unicode_normalize_func" => pure(|a| {
             let value = text(&a[0]);
             let normalized = match form(a.get(1))? {
                 Form::C => collected(value.nfc()),
@@ -24,7 +25,7 @@ pub fn body(name: &str) -> Option<Body> {
             };
             normalized.map(Datum::from)
         }),
-        "unicode_is_normalized" => Body::Pure(|a| {
+        "unicode_is_normalized" => pure(|a| {
             let value = text(&a[0]);
             let form = form(a.get(1))?;
             if value.len() < work::GRAIN_BYTES {
@@ -43,36 +44,36 @@ pub fn body(name: &str) -> Option<Body> {
             };
             same.map(Datum::Bool)
         }),
-        "pg_convert_from" => Body::Pure(|a| {
+        "pg_convert_from" => pure(|a| {
             let text = encoding(text(&a[1]), "source")?.decode(bytes(&a[0]))?;
             Ok(Datum::from(text.into_owned()))
         }),
-        "pg_convert_to" => Body::Pure(|a| {
+        "pg_convert_to" => pure(|a| {
             let bytes = encoding(text(&a[1]), "destination")?.encode(text(&a[0]))?;
             Ok(Datum::bytea(bytes.into_owned()))
         }),
-        "pg_convert" => Body::Pure(|a| {
+        "pg_convert" => pure(|a| {
             let from = encoding(text(&a[1]), "source")?;
             convert(bytes(&a[0]), from, encoding(text(&a[2]), "destination")?).map(Datum::bytea)
         }),
-        "length_in_encoding" => Body::Pure(|a| {
+        "length_in_encoding" => pure(|a| {
             let encoding = Encoding::from_name(text(&a[1])).ok_or_else(|| {
                 let message = format!("invalid encoding name \"{}\"", text(&a[1]));
                 SqlError::new(state::INVALID_PARAMETER_VALUE, message)
             })?;
             Ok(Datum::Int4(encoding.character_count(bytes(&a[0]))? as i32))
         }),
-        "PG_encoding_to_char" => Body::Pure(|a| {
+        "PG_encoding_to_char" => pure(|a| {
             Ok(Datum::from(
                 Encoding::from_number(int4(&a[0])).map_or("", Encoding::name),
             ))
         }),
-        "PG_char_to_encoding" => Body::Pure(|a| {
+        "PG_char_to_encoding" => pure(|a| {
             Ok(Datum::Int4(
                 Encoding::from_name(text(&a[0])).map_or(-1, Encoding::number),
             ))
         }),
-        "pg_encoding_max_length_sql" => Body::Pure(|a| {
+        "pg_encoding_max_length_sql" => pure(|a| {
             let encoding = Encoding::from_number(int4(&a[0]));
             Ok(encoding.map_or(Datum::Null, |encoding| {
                 Datum::Int4(encoding.character_bytes_max() as i32)

@@ -11,24 +11,25 @@ use mote_types::Datum;
 use mote_types::json::Json;
 use mote_types::jsonpath::{self, Path, Query};
 
-use super::{Body, boolean, jsonb, text};
+use crate::argument::{boolean, jsonb, text};
+use crate::body::{Pure, pure};
 
 mote_common::per_thread! {
     static LAST: RefCell<Option<(CompactString, Arc<Path>)>> = const { RefCell::new(None) };
 }
 
-pub fn body(name: &str) -> Option<Body> {
+pub fn body(name: &str) -> Option<Pure> {
     Some(match name {
-        "jsonb_path_exists" | "jsonb_path_exists_tz" => Body::Pure(|a| run(a, jsonpath::exists).map(truth)),
-        "jsonb_path_exists_opr" => Body::Pure(|a| operate(a, jsonpath::exists).map(truth)),
-        "jsonb_path_match" | "jsonb_path_match_tz" => Body::Pure(|a| run(a, jsonpath::matches).map(truth)),
-        "jsonb_path_match_opr" => Body::Pure(|a| operate(a, jsonpath::matches).map(truth)),
-        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => Body::Pure(|a| {
+        "jsonb_path_exists" | "jsonb_path_exists_tz" => pure(|a| run(a, jsonpath::exists).map(truth)),
+        "jsonb_path_exists_opr" => pure(|a| operate(a, jsonpath::exists).map(truth)),
+        "jsonb_path_match" | "jsonb_path_match_tz" => pure(|a| run(a, jsonpath::matches).map(truth)),
+        "jsonb_path_match_opr" => pure(|a| operate(a, jsonpath::matches).map(truth)),
+        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => pure(|a| {
             let found = Json::Array(run(a, jsonpath::query)?.into());
             Json::check_depth(found.depth()?)?;
             Ok(document(found))
         }),
-        "jsonb_path_query_first" | "jsonb_path_query_first_tz" => Body::Pure(|a| {
+        "jsonb_path_query_first" | "jsonb_path_query_first_tz" => pure(|a| {
             let first = run(a, jsonpath::query)?.into_iter().next();
             Ok(first.map_or(Datum::Null, document))
         }),
@@ -37,7 +38,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 /// All results as a set.
-pub(super) fn results(arguments: &[Datum]) -> SqlResult<Vec<Datum>> {
+pub fn results(arguments: &[Datum]) -> SqlResult<Vec<Datum>> {
     let found = run(arguments, jsonpath::query)?;
     Ok(found.into_iter().map(document).collect())
 }
