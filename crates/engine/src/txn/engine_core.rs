@@ -221,7 +221,7 @@ impl EngineCore {
 
     pub(crate) fn take_work(&self) -> Lent<Work> {
         let pooled = self.works[stripe::current()].0.lock().pop();
-        pooled.unwrap_or_default()
+        pooled.unwrap_or_else(Lent::filled)
     }
 
     pub(crate) fn give_work(&self, mut work: Lent<Work>) {

@@ -8,7 +8,7 @@ pub(crate) struct Lent<T>(Option<Box<T>>);
 const OVER: &str = "a transaction that is over has given its buffers back";
 
 impl<T: Default> Lent<T> {
-    pub(crate) fn new() -> Lent<T> {
+    pub(crate) fn filled() -> Lent<T> {
         Lent(Some(Box::default()))
     }
 }

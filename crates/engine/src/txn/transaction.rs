@@ -234,7 +234,7 @@ impl Transaction {
         }
         let mut reads = std::mem::take(&mut work.reads);
         if !reads.is_there() {
-            reads = Lent::new();
+            reads = Lent::filled();
         }
         Transaction {
             engine: engine.clone(),
