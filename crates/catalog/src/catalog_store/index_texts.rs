@@ -6,7 +6,7 @@
 //! another type makes a new index.
 //!
 //! Leaves out: how the engine gets keys computed (`index_keys` of the executor), and which expressions CREATE INDEX takes
-//! (`command::index_keys`). What evaluates expressions stands above the catalog, which reaches it through [`Evaluation`].
+//! (`mote_commands::index_keys`). What evaluates expressions stands above the catalog, which reaches it through [`Evaluation`].
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! shared catalog's generation does not move with them, and their storage is the engine's temporary kind, which is neither
 //! logged nor in images. They end with the session, or with the process.
 //!
-//! Leaves out: changes of a running transaction (`session`), and what ON COMMIT says (`command::temporary`).
+//! Leaves out: changes of a running transaction (`session`), and what ON COMMIT says (`mote_commands::on_commit`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -17,8 +17,8 @@ use mote_executor::query::Execution;
 use mote_grammar::ast::{Fetch, Statement};
 
 use super::{Language, RoutineState, call};
-use crate::portal::{Portals, cursor};
 use crate::utility::{Command, FindCommand};
+use mote_portals::{Portals, cursor};
 
 /// Operator states kept for statements that run again.
 const SPARE_EXECUTIONS: usize = 64;

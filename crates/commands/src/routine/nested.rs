@@ -23,8 +23,6 @@ use mote_types::Datum;
 use parking_lot::Mutex;
 
 use super::{command_of, explain, keep_row};
-use crate::portal::cursor::loop_writes;
-use crate::portal::{Cursor, Portal, ResultFormats, modifies, query_tag};
 use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::read_only_error;
@@ -35,6 +33,8 @@ use mote_executor::plans::planning::parse_text;
 use mote_executor::plans::{CachedPlan, CountedRun, Prepared};
 use mote_executor::query::Execution;
 use mote_executor::runtime::Emit;
+use mote_portals::cursor::loop_writes;
+use mote_portals::{Cursor, Portal, ResultFormats, modifies, query_tag};
 
 /// A statement of a body, planned when it is first run.
 pub struct Statement {

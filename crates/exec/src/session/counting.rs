@@ -7,7 +7,7 @@ use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::PlanBody;
 
 use super::Session;
-use mote_commands::portal::Portal;
+use mote_portals::Portal;
 
 impl Session {
     /// A statement of the client begins. None: nobody counts it.

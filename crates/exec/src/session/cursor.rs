@@ -1,4 +1,4 @@
-//! Cursors of SQL: DECLARE, FETCH and MOVE, CLOSE, and what a commit does to them. How they move stands in `portal::cursor`.
+//! Cursors of SQL: DECLARE, FETCH and MOVE, CLOSE, and what a commit does to them. How they move stands in `mote_portals::cursor`.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use super::Session;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
-use mote_commands::portal::{Cursor, Portal, PortalState, ResultFormats, cursor, modifies};
 use mote_commands::routine::fetch_from;
 use mote_executor::context::UtilityParameters;
 use mote_executor::memory;
+use mote_portals::{Cursor, Portal, PortalState, ResultFormats, cursor, modifies};
 
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;

@@ -14,7 +14,7 @@ use super::Session;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::read_only_error;
-use mote_commands::command::attach_partition::{begin_detach, finish_detach};
+use mote_commands::attach_partition::{begin_detach, finish_detach};
 use mote_executor::context::StatementContext;
 
 impl Session {

@@ -15,7 +15,6 @@ use super::notifications::NotificationsAtCommit;
 use mote_catalog::catalog_store::NotPublished;
 use mote_catalog::host::Host;
 use mote_catalog::write_error;
-use mote_commands::command;
 use mote_executor::context::{retry, wait_for, wait_for_engine};
 use mote_executor::node::modify::after;
 
@@ -143,7 +142,7 @@ impl Session {
         let mut context = self.context(host);
         // ON COMMIT DELETE ROWS writes, and wants a statement of its own.
         context.transaction.start_statement(Access::Write);
-        command::temporary::before_commit(&mut context)?;
+        mote_commands::on_commit::before_commit(&mut context)?;
         context.transaction.end_statement();
         Ok(())
     }

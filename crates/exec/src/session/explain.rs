@@ -18,7 +18,7 @@ use mote_planner::plan::{PlanBody, explained_column};
 use mote_types::Datum;
 
 use super::Session;
-use mote_commands::portal::{Collect, Portal, run_started};
+use mote_portals::{Collect, Portal, run_started};
 
 impl Session {
     /// EXPLAIN of a client; that of a body is `routine::explain`.

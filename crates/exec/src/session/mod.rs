@@ -48,16 +48,16 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
-// For hosts, which look at portals when they describe and bind them.
-pub use mote_commands::portal::{Portal, PortalState, ResultFormats};
+use mote_commands::routine;
 use mote_commands::routine::{Above, Holdings};
-use mote_commands::{command, routine};
 use mote_executor::context::in_use::InUse;
 use mote_executor::context::large_objects::LargeObjectDescriptors;
 use mote_executor::context::notifications::SessionNotifications;
 use mote_executor::context::{SequenceValues, SessionState};
 use mote_executor::memory::{self, row_bytes};
 use mote_executor::plans::{CachedPlan, Prepared};
+// For hosts, which look at portals when they describe and bind them.
+pub use mote_portals::{Portal, PortalState, ResultFormats};
 use objects::NamedStatement;
 
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
@@ -65,7 +65,7 @@ pub const NAMED_OBJECTS_MAX: usize = 65_536;
 
 /// What bodies of routines find above themselves.
 static ABOVE_ROUTINES: Above = Above {
-    command: command::of,
+    command: mote_commands::of,
     languages: &[&routine::Sql, &mote_plpgsql::PlPgSql, &routine::Internal],
 };
 

@@ -11,7 +11,6 @@ use mote_grammar::ast::ParsedStatement;
 use mote_planner::plan::{OutputColumn, Plan, PlanBody};
 
 use super::Session;
-use mote_commands::command;
 
 impl Session {
     /// Parses and plans one statement, or finds it in the worker's cache.
@@ -92,7 +91,7 @@ impl Session {
         match &plan.body {
             PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
             PlanBody::Utility(_) if !plan.output.is_empty() => Ok(Some(plan.output.clone())),
-            PlanBody::Utility(statement) => command::of(statement).columns(self),
+            PlanBody::Utility(statement) => mote_commands::of(statement).columns(self),
         }
     }
 }

@@ -19,8 +19,6 @@ use super::{ExecuteEnd, Session};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
-use mote_commands::command;
-use mote_commands::portal::{Portal, PortalState, modifies, query_tag, run_started};
 use mote_commands::utility::{Issued, SessionContext};
 use mote_executor::context::UtilityParameters;
 use mote_executor::context::{FUEL_SLICE, StatementContext};
@@ -28,6 +26,7 @@ use mote_executor::plans::Prepared;
 use mote_executor::plans::locking::lock_relations;
 use mote_executor::plans::planning::parse_text;
 use mote_executor::query::RunOutcome;
+use mote_portals::{Portal, PortalState, modifies, query_tag, run_started};
 
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
@@ -278,7 +277,7 @@ impl Session {
         if let Statement::Transaction(transaction) = &**statement {
             return self.transaction_statement(transaction, host);
         }
-        let command = command::of(statement);
+        let command = mote_commands::of(statement);
         // Refused ahead of READ ONLY, which a node that follows has as well: this message tells why.
         if self.database.is_following() && !command.runs_in_recovery() {
             return Err(write_error::recovery_error(command.name()));

@@ -12,9 +12,9 @@ use mote_types::Datum;
 use super::Session;
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
-use mote_commands::portal::{Collect, Portal, query_tag};
 use mote_executor::plans::planning::discard_cached_plans;
 use mote_executor::plans::{CachedPlan, Prepared};
+use mote_portals::{Collect, Portal, query_tag};
 
 impl Session {
     /// PREPARE: planned at once, as the message Parse is, so that errors come now.

@@ -16,10 +16,10 @@ use super::query::{check_returns_rows, failed};
 use crate::code::expression::{Expression, row_type};
 use crate::code::*;
 use crate::compile::REFCURSOR;
-use mote_commands::portal::collect;
 use mote_commands::routine::fetch_from;
 use mote_commands::routine::nested;
 use mote_executor::context::StatementContext;
+use mote_portals::collect;
 
 /// A loop reads from this cursor from now on.
 pub fn pin(name: &str, context: &mut StatementContext<'_>) {
