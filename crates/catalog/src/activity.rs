@@ -37,14 +37,23 @@ impl ActivityState {
         }
     }
 
-    /// Of ReadyForQuery's status byte.
-    fn of_status(status: u8) -> ActivityState {
+    fn of_idle(status: IdleStatus) -> ActivityState {
         match status {
-            b'T' => ActivityState::IdleInTransaction,
-            b'E' => ActivityState::IdleInFailedTransaction,
-            _ => ActivityState::Idle,
+            IdleStatus::Outside => ActivityState::Idle,
+            IdleStatus::InBlock => ActivityState::IdleInTransaction,
+            IdleStatus::InFailedBlock => ActivityState::IdleInFailedTransaction,
         }
     }
+}
+
+/// Where a session stands that waits for its client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdleStatus {
+    /// In no transaction block.
+    Outside,
+    InBlock,
+    /// In a block that an error has ended: only its end is allowed.
+    InFailedBlock,
 }
 
 /// What an active session waits for.
@@ -179,9 +188,9 @@ impl Activity {
 
     /// The client is told that the session is ready for more.
     #[inline]
-    pub fn ready(&self, status: u8, now_us: i64) {
+    pub fn ready(&self, status: IdleStatus, now_us: i64) {
         let mut doing = self.doing.lock();
-        doing.state = ActivityState::of_status(status);
+        doing.state = ActivityState::of_idle(status);
         doing.state_change_us = now_us;
         if doing.state == ActivityState::Idle {
             doing.transaction_start_us = None;
@@ -221,15 +230,15 @@ mod tests {
     fn transactions_end_when_the_session_is_idle() {
         let activity = Activity::default();
         activity.begin("begin", 5, None);
-        activity.ready(b'T', 6);
+        activity.ready(IdleStatus::InBlock, 6);
         activity.begin("select 1", 7, Some(5));
         assert_eq!(activity.doing().transaction_start_us, Some(5));
-        activity.ready(b'E', 8);
+        activity.ready(IdleStatus::InFailedBlock, 8);
         assert_eq!(
             activity.doing().state.name(),
             Some("idle in transaction (aborted)")
         );
-        activity.ready(b'I', 9);
+        activity.ready(IdleStatus::Outside, 9);
         assert_eq!(activity.doing().transaction_start_us, None);
     }
 }

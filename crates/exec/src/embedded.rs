@@ -1,20 +1,23 @@
 //! A session in process: for Rust programs that open the database themselves, and for tests.
 //!
-//! Waits block the calling thread. Rows are collected; COPY data comes from and goes to memory.
+//! It drives the same methods of [`Session`] as the wire does: texts ([`LocalSession::query`]), or statements that are
+//! prepared once and run with values ([`LocalSession::prepare`], [`LocalSession::execute`]). Waits block the calling thread.
+//! Rows are collected; COPY data comes from and goes to memory. Leaves out: rows in parts, several portals at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use mote_common::env::Clock;
+use mote_common::error::state;
 use mote_common::work::{self, Payer};
-use mote_common::{Lsn, SqlError, SqlResult};
+use mote_common::{Lsn, Oid, SqlError, SqlResult};
 use mote_engine::{Awaited, Ticket, Wake};
 use mote_planner::plan::OutputColumn;
-use mote_types::{Datum, FormatSettings};
+use mote_types::{ColumnType, Datum, FormatSettings};
 use parking_lot::{Condvar, Mutex};
 
-use crate::session::{Session, SessionIdentity};
+use crate::session::{ResultFormats, Session, SessionIdentity};
 use mote_catalog::database::Database;
 use mote_catalog::host::{Host, WaitEnd};
 use mote_catalog::signals::SessionSignals;
@@ -40,6 +43,9 @@ impl Wake for Decided {
         self.changed.notify_all();
     }
 }
+
+/// The types of a statement's parameters, and its columns if it yields rows.
+pub type Described = (Vec<ColumnType>, Option<Arc<[OutputColumn]>>);
 
 /// What a statement gave.
 #[derive(Clone, Debug, Default)]
@@ -104,12 +110,41 @@ impl LocalSession {
 
     /// Runs a text of any number of statements; returns when what it committed is safe.
     pub fn query(&mut self, text: &str) -> SqlResult<Vec<Outcome>> {
+        self.drive(|session, host| session.query(text, host))?;
+        Ok(std::mem::take(&mut self.host.outcomes))
+    }
+
+    /// Prepares one statement under a name. `types` are those of its first parameters, the others are inferred; answers the
+    /// types of all, and the columns if it yields rows.
+    pub fn prepare(&mut self, name: &str, text: &str, types: &[Oid]) -> SqlResult<Described> {
+        self.drive(|session, host| {
+            session.parse(name, text, types, host)?;
+            session.describe_statement(name, host)
+        })
+    }
+
+    /// Runs a prepared statement with values of its parameters' types, in a transaction of its own unless a block is open.
+    pub fn execute(&mut self, name: &str, parameters: &[Datum]) -> SqlResult<Outcome> {
+        self.drive(|session, host| {
+            let target = session.bind_target(name, "", host)?;
+            check_parameters(name, target.parameters(), parameters)?;
+            session.bind("", target, parameters.to_vec(), ResultFormats::BINARY)?;
+            session.execute("", 0, host)?;
+            session.close_portal("");
+            session.sync(host)
+        })?;
+        Ok(self.host.outcomes.pop().unwrap_or_default())
+    }
+
+    /// Calls the session, and does what a host owes it: whatever fails ends the statement, and what the answer may tell of is
+    /// on disk first.
+    fn drive<T>(&mut self, work: impl FnOnce(&mut Session, &mut LocalHost) -> SqlResult<T>) -> SqlResult<T> {
         // Names and labels of users' types, for whatever this thread reads and prints.
-        let _types = self.session.state.catalog.enter_types();
+        let _types = self.session.enter_types();
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
         self.host.signals.set_deadline(None);
-        let result = work::paid_by(&self.payer, || self.session.query(text, &mut self.host));
+        let result = work::paid_by(&self.payer, || work(&mut self.session, &mut self.host));
         if let Err(error) = &result {
             // The host's duty after any error: a block fails, an implicit transaction is rolled back.
             self.session.statement_failed(error, &mut self.host);
@@ -117,7 +152,7 @@ impl LocalSession {
         // Also after an error, whose words may tell of a commit that is not on disk.
         let gate = std::mem::take(&mut self.host.gate);
         self.host.wait_stable(gate);
-        result.map(|()| std::mem::take(&mut self.host.outcomes))
+        result
     }
 
     /// COPY .. FROM STDIN with the given data.
@@ -130,8 +165,8 @@ impl LocalSession {
     /// The rows of a single query in text form, NULL as None.
     pub fn rows(&mut self, text: &str) -> SqlResult<Vec<Vec<Option<String>>>> {
         let outcomes = self.query(text)?;
-        let _types = self.session.state.catalog.enter_types();
-        let format = self.session.state.settings.effective.format.clone();
+        let _types = self.session.enter_types();
+        let format = self.session.format().clone();
         let outcome = outcomes.into_iter().next_back().unwrap_or_default();
         let shown = outcome.rows.iter().map(|row| {
             let cells = row.iter().zip(&outcome.columns).map(|(datum, column)| {
@@ -156,8 +191,29 @@ impl LocalSession {
         self.host.signals.clone()
     }
 
+    /// The session behind it, for what only it offers.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
+    }
+}
+
+/// Each value is of its parameter's type, or NULL: a library's mistake must not reach what relies on types.
+fn check_parameters(name: &str, types: &[ColumnType], values: &[Datum]) -> SqlResult<()> {
+    if types.len() != values.len() {
+        let message = format!(
+            "prepared statement \"{name}\" requires {} parameters, and {} were given",
+            types.len(),
+            values.len()
+        );
+        return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
+    }
+    let wrong = types.iter().zip(values).position(|(ty, value)| !value.fits(*ty));
+    match wrong {
+        None => Ok(()),
+        Some(at) => Err(SqlError::new(
+            state::DATATYPE_MISMATCH,
+            format!("parameter ${} is no value of type {}", at + 1, types[at].name()),
+        )),
     }
 }
 

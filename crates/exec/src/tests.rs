@@ -3,6 +3,7 @@
 mod catalog;
 mod commands;
 mod copy;
+mod embedded;
 mod expr;
 pub(crate) mod query;
 mod routines;

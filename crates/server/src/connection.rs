@@ -5,6 +5,9 @@
 //!
 //! Read in this order: `log_in` with `proof`, this file (the loop over messages, the simple query), `extended` (Parse to
 //! Sync), `function_call`, `replication` (the commands of a follower).
+//!
+//! Source: PostgreSQL's backend startup and main loop (postmaster.c, auth.c, PostgresMain in postgres.c). Promises: what a client sends
+//! gives a reply or ends its own connection. Leaves out: bytes of messages (`pgwire`), sockets (`wire`), SQL (`mote_exec`).
 
 mod extended;
 mod function_call;
@@ -17,6 +20,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use corosensei::Yielder;
+use mote_catalog::activity::IdleStatus;
 use mote_catalog::directory::Nudge;
 use mote_catalog::host::terminated;
 use mote_common::error::{Severity, state};
@@ -172,7 +176,7 @@ impl Connection {
             return Ok(());
         }
         let session = self.session.as_ref();
-        let _types = session.map(|session| session.state.catalog.enter_types());
+        let _types = session.map(|session| session.enter_types());
         loop {
             while !self.closing && self.next_message()? {
                 // A cancel that came while the client was waited for is for no statement: what it meant has ended.
@@ -246,8 +250,8 @@ impl Connection {
         let Some(session) = &self.session else {
             return Ok(());
         };
-        let timeout_ms = session.state.settings.effective.idle_in_transaction_timeout_ms;
-        if timeout_ms == 0 || session.status() == b'I' {
+        let timeout_ms = session.idle_in_transaction_timeout_ms();
+        if timeout_ms == 0 || session.status() == IdleStatus::Outside {
             self.idle_deadline_ns = None;
             return Ok(());
         }
@@ -358,7 +362,11 @@ impl Connection {
 
     /// NOTIFY: what the session's channels have for an idle client, as far as it reads.
     fn notify(&mut self) {
-        let Some(session) = self.session.as_mut().filter(|session| session.status() == b'I') else {
+        let Some(session) = self
+            .session
+            .as_mut()
+            .filter(|session| session.status() == IdleStatus::Outside)
+        else {
             return;
         };
         self.wire.signals.clear_notified();
@@ -383,9 +391,9 @@ impl Connection {
         if self.wire.signals.is_notified() {
             self.notify();
         }
-        let status = self.session.as_mut().map_or(b'I', Session::ready);
+        let status = self.session.as_mut().map_or(IdleStatus::Outside, Session::ready);
         // That one is none of the client's.
-        let status = if self.exports { b'I' } else { status };
+        let status = if self.exports { IdleStatus::Outside } else { status };
         self.wire.send_changed_settings();
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;

@@ -7,7 +7,7 @@
 //!  4. `are`, `jsonpath`, `geometry`: regular expressions; what those types are made of.
 //!  5. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
 //!     `encoding`: text in other character sets.
-//!     `family`: types that are one folder each, registered there.
+//!     `family`: types that are one folder each, registered there; `fits`: whether a value is one of a type.
 //!  6. `compare`, `cast`, `operators`, `pattern`: order, conversion, arithmetic, LIKE.
 //!  7. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
 //!
@@ -37,6 +37,7 @@ pub mod jsonpath;
 pub mod geometry;
 pub mod compare;
 pub mod family;
+mod fits;
 pub mod typmod;
 mod ordered_bytes;
 pub mod format;

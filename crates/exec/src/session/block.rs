@@ -7,6 +7,7 @@
 //!    └────────────────────────┴── COMMIT, ROLLBACK ──────────┘
 //! ```
 
+use mote_catalog::activity::IdleStatus;
 use mote_engine::{CommitReceipt, SavepointId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,12 +43,12 @@ pub struct TransactionBlock {
 }
 
 impl TransactionBlock {
-    /// ReadyForQuery's status byte.
-    pub fn status(&self) -> u8 {
+    /// What the client is told when the session waits for it.
+    pub fn status(&self) -> IdleStatus {
         match self.state {
-            BlockState::Idle | BlockState::Implicit => b'I',
-            BlockState::Block => b'T',
-            BlockState::Failed => b'E',
+            BlockState::Idle | BlockState::Implicit => IdleStatus::Outside,
+            BlockState::Block => IdleStatus::InBlock,
+            BlockState::Failed => IdleStatus::InFailedBlock,
         }
     }
 }

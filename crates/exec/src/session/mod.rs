@@ -2,7 +2,13 @@
 //!
 //! Read in this order: `mote_executor::context::state` (what statements may read and change), `routine::holdings` (what
 //! layers above the executor keep with it), `block` (the transaction block), `planning` (text to plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
-//! `procedure` (bodies that end their transaction), `run` (executing a portal), then this file: the calls that a host makes.
+//! `procedure` (bodies that end their transaction), `run` (executing a portal), `ending` (how a transaction ends), then this file: the
+//! calls that a host makes. Besides: `log_in` (who may begin), `own` with `statements`, `cursor`, `explain`, `detach` and `steps` (what
+//! commands ask of the session), `stripped` and `strings` (texts of the simple protocol), `function_call`, `notifications`,
+//! `objects` and `counting` (what views show), `slot` (the snapshot at which a subscriber's slot begins).
+//!
+//! Source: PostgreSQL's postgres.c (exec_simple_query, exec_parse_message, exec_bind_message, exec_execute_message) and xact.c (states of a
+//! transaction block). Other than there a session is an object that a host drives, not a process.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
@@ -35,17 +41,18 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
-use mote_engine::{MemoryCharge, Transaction, Wake};
+use mote_engine::{MemoryCharge, SessionMemory, Transaction, Wake};
 use mote_grammar::ast::Statement;
 use mote_planner::plan::OutputColumn;
-use mote_types::{ColumnType, Datum};
+use mote_types::catalog::user::Entered;
+use mote_types::{ColumnType, Datum, FormatSettings};
 
 use block::{BlockState, TransactionBlock};
-use mote_catalog::activity::Activity;
+use mote_catalog::activity::{Activity, IdleStatus};
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::database::Database;
 use mote_catalog::host::Host;
-use mote_catalog::settings::{Settings, Source};
+use mote_catalog::settings::{Reported, Settings, Source};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
 use mote_commands::routine;
@@ -109,7 +116,7 @@ pub struct SessionIdentity {
 /// A session. One task at a time drives it, through `&mut`; other threads reach its signals and its activity alone.
 pub struct Session {
     /// What statements may read and change (`mote_executor::context`).
-    pub state: SessionState,
+    pub(crate) state: SessionState,
     /// What layers above the executor keep: portals, spare operators, compiled routines.
     holdings: Holdings,
     database: Arc<Database>,
@@ -292,8 +299,8 @@ impl Session {
         Ok(())
     }
 
-    /// The client is about to be told that the session waits for it; answers ReadyForQuery's status byte.
-    pub fn ready(&mut self) -> u8 {
+    /// The client is about to be told that the session waits for it, and where it stands.
+    pub fn ready(&mut self) -> IdleStatus {
         let status = self.status();
         self.state.activity.ready(status, self.state.clock_us());
         status
@@ -303,8 +310,66 @@ impl Session {
         &self.database
     }
 
-    /// ReadyForQuery's status byte: idle, in a block, in a failed block.
-    pub fn status(&self) -> u8 {
+    /// Ends a series of messages that has outlasted statement_timeout.
+    pub fn begin_message(&mut self) -> SqlResult<()> {
+        self.state.begin_message()
+    }
+
+    /// How the client wants values written, and how it writes them.
+    pub fn format(&self) -> &FormatSettings {
+        &self.state.settings.effective.format
+    }
+
+    /// Names and labels of users' types, for whatever the thread reads and prints until the guard goes.
+    pub fn enter_types(&self) -> Entered {
+        self.state.catalog.enter_types()
+    }
+
+    /// The number by which others know the session.
+    pub fn pid(&self) -> u32 {
+        self.state.pid
+    }
+
+    /// The database that the session is connected to.
+    pub fn database_oid(&self) -> Oid {
+        self.state.catalog.database
+    }
+
+    pub fn database_name(&self) -> &str {
+        &self.state.catalog.database_name
+    }
+
+    /// The schemas in which names are looked for, as the setting has them.
+    pub fn search_path(&self) -> &[String] {
+        &self.state.catalog.search_path
+    }
+
+    /// idle_in_transaction_session_timeout; 0: none.
+    pub fn idle_in_transaction_timeout_ms(&self) -> u64 {
+        self.state.settings.effective.idle_in_transaction_timeout_ms
+    }
+
+    /// The session's share of memory, to which its host charges what it keeps for it.
+    pub fn memory(&self) -> &Arc<SessionMemory> {
+        &self.state.memory
+    }
+
+    pub fn is_superuser(&self) -> bool {
+        self.state.identity().superuser
+    }
+
+    /// A setting that shows what the host was started with, and that nobody sets.
+    pub fn set_fact(&mut self, name: &str, value: &str) {
+        self.state.settings.set_fact(name, value);
+    }
+
+    /// The settings of which the client is told, now and when they change.
+    pub fn reported_settings(&self) -> Vec<Reported> {
+        self.state.settings.all_reported()
+    }
+
+    /// Outside of a transaction block, in one, in one that has failed.
+    pub fn status(&self) -> IdleStatus {
         self.block.status()
     }
 

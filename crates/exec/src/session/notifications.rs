@@ -8,6 +8,7 @@ use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Awaited, CommitReceipt, Level};
 
 use super::Session;
+use mote_catalog::activity::IdleStatus;
 use mote_catalog::database::Database;
 use mote_catalog::host::Host;
 use mote_catalog::notifications::{Announced, Batch};
@@ -139,7 +140,7 @@ impl Session {
     /// The next batch for the client, while no transaction is open. The caller holds it back until `gate` and picks
     /// what the session listens to.
     pub fn next_notifications(&mut self) -> Option<Arc<Batch>> {
-        if self.state.notifications.listening.is_empty() || self.status() != b'I' {
+        if self.state.notifications.listening.is_empty() || self.status() != IdleStatus::Outside {
             return None;
         }
         let batch = self.database.notifications().take(self.state.pid)?;

@@ -18,7 +18,7 @@ impl Connection {
     /// Ends a series of messages that has outlasted statement_timeout.
     pub(super) fn begin_message(&mut self) -> SqlResult<()> {
         let session = self.session.as_mut();
-        session.map_or(Ok(()), |session| session.state.begin_message())
+        session.map_or(Ok(()), |session| session.begin_message())
     }
 
     pub(super) fn sync(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
@@ -52,7 +52,7 @@ impl Connection {
                 )));
             }
             let mut parameters = session.parameter_buffer();
-            let settings = &session.state.settings.effective.format;
+            let settings = session.format();
             for (value, ty) in bind.parameters.iter().zip(types) {
                 let read = parameter(value, *ty, converter, settings);
                 let number = parameters.len();

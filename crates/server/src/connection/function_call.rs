@@ -24,7 +24,7 @@ impl Connection {
                     call.arguments.count
                 )));
             }
-            let settings = &session.state.settings.effective.format;
+            let settings = session.format();
             let values = call.arguments.iter().zip(&function.arguments);
             let values = values
                 .enumerate()

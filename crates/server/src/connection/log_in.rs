@@ -196,7 +196,7 @@ impl Connection {
             wake: self.wire.waker.clone(),
         };
         let mut session = Session::new(&shared.database, identity)?;
-        self.wire.charge_to(session.state.memory.clone());
+        self.wire.charge_to(session.memory().clone());
         if start.replication && !session.may_replicate() {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
@@ -205,7 +205,7 @@ impl Connection {
         }
         self.replicates = start.replication;
         self.database_of_replication = start.logical;
-        self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
+        self.place = Some(shared.registry.enter(session.is_superuser())?);
         let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [
             ("max_connections", shared.registry.maximum().to_string()),
@@ -216,10 +216,10 @@ impl Connection {
             ("authentication_timeout", show_integer(timeout_s, "s")),
         ];
         for (name, value) in facts {
-            session.state.settings.set_fact(name, &value);
+            session.set_fact(name, &value);
         }
         if let Some(names) = &shared.config.synchronous_standby_names {
-            session.state.settings.set_fact(synchronous::NAME, names);
+            session.set_fact(synchronous::NAME, names);
         }
         for warning in session.take_warnings() {
             self.wire
@@ -228,7 +228,7 @@ impl Connection {
         for (name, value) in switches(&start.options)?.iter().chain(&start.settings) {
             session.set_initial(name, value)?;
         }
-        for setting in session.state.settings.all_reported() {
+        for setting in session.reported_settings() {
             self.wire.note_parameter_status(setting.name, &setting.value);
         }
         self.wire.send_changed_settings();

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use corosensei::Yielder;
+use mote_catalog::activity::IdleStatus;
 use mote_catalog::cluster::{SlotFacts, SlotRequest};
 use mote_catalog::host::{Host, terminated};
 use mote_catalog::tag::CommandTag;
@@ -199,13 +200,14 @@ impl Connection {
     }
 
     fn check_snapshot_use(&self, what: SnapshotUse) -> SqlResult<()> {
-        let status = self.session.as_ref().map_or(b'I', |session| session.status());
+        let session = self.session.as_ref();
+        let status = session.map_or(IdleStatus::Outside, |session| session.status());
         let refused = |why: &str| Err(SqlError::internal(format!("CREATE_REPLICATION_SLOT {why}")));
         match what {
-            SnapshotUse::Export if status != b'I' => {
+            SnapshotUse::Export if status != IdleStatus::Outside => {
                 refused("(SNAPSHOT 'export') must not be called inside a transaction")
             }
-            SnapshotUse::Use if status != b'T' => {
+            SnapshotUse::Use if status != IdleStatus::InBlock => {
                 refused("(SNAPSHOT 'use') must be called inside a transaction")
             }
             _ => Ok(()),
@@ -223,7 +225,7 @@ impl Connection {
     fn logical_session(&self) -> SqlResult<(u32, Oid)> {
         let session = self.session.as_ref();
         let session = session.ok_or_else(|| SqlError::internal("there is no session"))?;
-        Ok((session.state.pid, session.state.catalog.database))
+        Ok((session.pid(), session.database_oid()))
     }
 
     /// START_REPLICATION SLOT .. LOGICAL: streams until the subscriber or the server ends it.
@@ -236,7 +238,7 @@ impl Connection {
         if self
             .session
             .as_ref()
-            .is_some_and(|session| session.status() != b'I')
+            .is_some_and(|session| session.status() != IdleStatus::Outside)
         {
             let message = "START_REPLICATION cannot run inside a transaction block";
             return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
@@ -280,7 +282,7 @@ impl Connection {
             shared.database.catalog().clone(),
             database,
             asked.publications,
-            session.state.settings.effective.format.clone(),
+            session.format().clone(),
         );
         output.look_up()?;
         let order = Order {
@@ -291,7 +293,7 @@ impl Connection {
             output,
             store: shared.database.catalog().clone(),
             database,
-            search_path: session.state.catalog.search_path.clone(),
+            search_path: session.search_path().to_vec(),
         };
         let source = Source::start(order, self.wire.waker.clone());
         let source =

@@ -103,7 +103,7 @@ impl Connection {
     /// The database of a connection that is to one.
     fn replicated_database(&self) -> Option<&str> {
         let session = self.session.as_ref().filter(|_| self.database_of_replication);
-        session.map(|session| &*session.state.catalog.database_name)
+        session.map(|session| session.database_name())
     }
 
     pub(super) fn hub(&self) -> SqlResult<Arc<Hub>> {

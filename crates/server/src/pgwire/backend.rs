@@ -1,5 +1,6 @@
 //! Messages to the client, appended to the write buffer.
 
+use mote_catalog::activity::IdleStatus;
 use mote_catalog::host::OutputColumn;
 use mote_catalog::tag::CommandTag;
 use mote_common::SqlError;
@@ -102,7 +103,12 @@ pub fn negotiate_protocol_version(out: &mut Vec<u8>, unknown_options: &[&str]) {
     });
 }
 
-pub fn ready_for_query(out: &mut Vec<u8>, status: u8) {
+pub fn ready_for_query(out: &mut Vec<u8>, status: IdleStatus) {
+    let status = match status {
+        IdleStatus::Outside => b'I',
+        IdleStatus::InBlock => b'T',
+        IdleStatus::InFailedBlock => b'E',
+    };
     out.extend_from_slice(&[b'Z', 0, 0, 0, 5, status]);
 }
 
