@@ -57,6 +57,11 @@ impl Sources {
         paths.filter(|path| path.ends_with(".md"))
     }
 
+    /// All files, by their paths from the top.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
     fn has_path(&self, named: &str) -> bool {
         let named = named.trim_end_matches('/');
         let (first, rest) = named.split_once('/').unwrap_or((named, ""));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mote_layers::{arrows, crates as manifests, documents, order};
+use mote_layers::{arrows, crates as manifests, documents, habits, order};
 
 const BEGIN: &str = "<!-- layers: written by the test of tests/layers -->\n";
 const END: &str = "<!-- layers end -->";
@@ -59,6 +59,13 @@ fn no_arrow_runs_up() {
         }
         complaints.extend(order.complaints(&name, &map));
         complaints.extend(manifests::too_large(&name, &map));
+        let root = std::fs::read_to_string(top().join("crates").join(&name).join("src/lib.rs"));
+        complaints.extend(habits::unsafe_not_forbidden(
+            &name,
+            &map,
+            &root.expect("a crate has a root"),
+        ));
+        complaints.extend(habits::wide_functions(&name, &map));
     }
     assert!(
         complaints.is_empty(),
@@ -120,6 +127,19 @@ fn the_documents_name_what_exists() {
         }
         let text = std::fs::read_to_string(top().join(path)).expect("it can be read");
         let missing = sources.missing(&text);
+        complaints.extend(missing.iter().map(|named| format!("{path}: `{named}`")));
+    }
+    // What stands at the head of a file is read as a document, too.
+    for path in sources
+        .files()
+        .filter(|path| path.ends_with(".rs") && path.starts_with("crates/"))
+    {
+        let text = std::fs::read_to_string(top().join(path)).expect("it can be read");
+        let head: String = text
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("//!")?.to_string() + "\n"))
+            .collect();
+        let missing = sources.missing(&head);
         complaints.extend(missing.iter().map(|named| format!("{path}: `{named}`")));
     }
     assert!(
