@@ -72,7 +72,13 @@ fn one(stream: &TcpStream, port: u16, board: &Board) -> io::Result<()> {
         Some(head) => answer(&head, port, board),
         None => Answer::text(431, "the request is too long"),
     };
-    write_within(stream, &answer.bytes(), ANSWER_TIME)
+    let written = write_within(stream, &answer.bytes(), ANSWER_TIME);
+    // Not before it is on its way: the process may be gone the moment after.
+    if answer.is_end {
+        stream.shutdown(Shutdown::Write)?;
+        board.end_was_seen();
+    }
+    written
 }
 
 /// The request up to its empty line; `None` if it is longer than a request may be.
@@ -121,6 +127,8 @@ struct Answer {
     body: Vec<u8>,
     /// HEAD asks for none of the body.
     is_head: bool,
+    /// All that there is to see of a command that has ended.
+    is_end: bool,
 }
 
 impl Answer {
@@ -131,6 +139,7 @@ impl Answer {
             policy: POLICY,
             body: body.into(),
             is_head: false,
+            is_end: false,
         }
     }
 
@@ -208,11 +217,9 @@ fn report(board: &Board) -> Answer {
     let Some(report) = report else {
         return Answer::text(404, "no report has been written yet");
     };
-    if ended {
-        board.end_was_seen();
-    }
     Answer {
         policy: REPORT_POLICY,
+        is_end: ended,
         ..Answer::of("text/html; charset=utf-8", report.as_bytes())
     }
 }

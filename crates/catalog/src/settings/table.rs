@@ -456,8 +456,20 @@ const OBEYED: &[Setting] = &[
         RESOURCE,
         "Most prepared transactions.",
     )),
-    fact("max_replication_slots", "63", "Most replication slots."),
-    fact("max_wal_senders", "63", "Most streams of replication."),
+    server(user(
+        "max_replication_slots",
+        Kind::Integer(0, 262_143, ""),
+        "63",
+        "Replication / Sending Servers",
+        "Most replication slots.",
+    )),
+    server(user(
+        "max_wal_senders",
+        Kind::Integer(0, 262_143, ""),
+        "63",
+        "Replication / Sending Servers",
+        "Most streams of replication.",
+    )),
     user(
         "password_encryption",
         Kind::Enum(&["scram-sha-256"]),
@@ -634,7 +646,13 @@ const OBEYED: &[Setting] = &[
         "No effect: there are no transaction ids to freeze.",
     ),
     fact("wal_block_size", "4096", "Unit of log writes, in bytes."),
-    fact("wal_level", "logical", "What the log tells besides the rows."),
+    server(user(
+        "wal_level",
+        Kind::Enum(&["minimal", "replica", "logical"]),
+        "logical",
+        "Write-Ahead Log / Settings",
+        "What the log tells besides the rows.",
+    )),
     fact("wal_segment_size", "64MB", "Size of a log segment."),
     effective(user(
         "work_mem",

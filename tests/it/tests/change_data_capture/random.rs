@@ -174,7 +174,7 @@ impl Generator {
                 let fresh = self.fresh(1);
                 format!(
                     "insert into listed values ({fresh}, {text}, 'secret'); \
-                     merge into listed l using (values ({id}), ({fresh})) s(id) on l.id = s.id \
+                     merge into listed l using (select distinct id from (values ({id}), ({fresh})) v(id)) s on l.id = s.id \
                      when matched then update set kept = 'merged' when not matched then do nothing;"
                 )
             }
