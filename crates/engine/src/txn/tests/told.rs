@@ -1,5 +1,6 @@
 //! What writes of a published table leave for subscribers, and that a restart steps over it.
 
+use super::prepared::{crash, mortal};
 use super::*;
 use mote_common::{Lsn, Oid, TableId};
 use mote_log::FrameKind;
@@ -107,7 +108,7 @@ fn a_table_without_publication_is_logged_as_ever() {
 
 #[test]
 fn the_old_row_stands_before_what_needs_it() {
-    let f = Fixture::new();
+    let f = Fixture::with(mortal());
     f.load([(1, 10), (2, 20), (3, 30)]);
     let key = told(&f, OldRow::Key(f.primary.id));
     let from = f.engine.log().flushed();
@@ -132,14 +133,7 @@ fn the_old_row_stands_before_what_needs_it() {
     assert_eq!(logged(&f, from), (expected.map(String::from).to_vec(), true));
     assert_eq!(f.contents(), [(3, 31), (9, 11)]);
     // Recovery steps over it all.
-    let engine = open(&f.disk.crash());
-    let table = engine.table(f.table.id()).expect("it is there");
-    let again = Fixture {
-        primary: table.index(f.primary.id).expect("it is there"),
-        table,
-        engine,
-        disk: f.disk,
-    };
+    let again = crash(f);
     assert_eq!(again.contents(), [(3, 31), (9, 11)]);
 }
 
