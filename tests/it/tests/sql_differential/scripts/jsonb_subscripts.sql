@@ -225,7 +225,8 @@ create function putting() returns trigger language plpgsql as $$ begin new.j['ch
 create trigger putting before insert or update on t for each row execute function putting();
 delete from t;
 insert into t values (1, '{}'), (2, null) returning *;
-update t set j['x'] = '1' returning *;
+-- Places of deleted rows are taken again in any order.
+with changed as (update t set j['x'] = '1' returning *) select * from changed order by id;
 merge into t using (values (1), (3)) v (id) on t.id = v.id
   when matched then update set j['merged'] = to_jsonb(v.id)
   when not matched then insert (id, j['new']) values (v.id, '[]');
