@@ -17,7 +17,7 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc fuzz miri lint clean
+.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc fuzz miri pictures lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,6 +93,9 @@ miri: ## the engine's slab, versions, epoch and index under Miri, in small sizes
 fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges|pgoutput SECONDS=
 	@mkdir -p fuzz/corpus/$(TARGET)
 	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
+
+pictures: build ## every kind of page of the laboratory in a browser (Chromium), and those of made-up figures beside kept pictures
+	@scripts/screenshots.sh && scripts/screenshots.sh -c
 
 lint: ## formatting and clippy
 	@$(CARGO) fmt --all -- --check

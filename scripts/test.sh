@@ -77,15 +77,6 @@ step "the engine's threads under a model checker, some schedules each" scripts/m
 
 step "integration tests: the binary, driven by real clients" cargo test -p mote-it --quiet --no-fail-fast
 
-# Every kind of page of the laboratory, drawn in light, in dark and on a phone; MOTE_NO_BROWSER=1 leaves it out.
-if [ -z "${MOTE_NO_BROWSER:-}" ]; then
-    need chromium -- chromium --version
-    pictures=$(mktemp -d)
-    step "the laboratory's pages in a browser" scripts/screenshots.sh "$pictures/pages"
-    step "the laboratory's pages, compared with kept pictures" scripts/screenshots.sh -c "$pictures/made-up"
-    rm -rf "$pictures"
-fi
-
 if [ ${#failed[@]} -gt 0 ]; then
     printf '\n== what failed\n'
     printf '%s\n' "${failed[@]}"
