@@ -20,6 +20,10 @@ use crate::plan::node::{Expected, IndexUnion, Node, ScanId};
 
 /// Arms of an OR that are looked at: more than these read the table, or another of its conditions finds an index.
 const ARMS_MAX: usize = 64;
+/// ORs of a table that are looked at, the first ones; the others stay conditions.
+const ORS_MAX: usize = 16;
+/// Conditions beside the OR that an arm's index may use, the first ones; all are tested.
+const OTHERS_MAX: usize = 32;
 
 /// How the arms of one OR are read.
 #[derive(Clone)]
@@ -55,7 +59,7 @@ impl Planner<'_> {
             Expr::Or(arms) => Some((slot, arms)),
             _ => None,
         });
-        let accesses = candidates.filter_map(|(slot, arms)| {
+        let accesses = candidates.take(ORS_MAX).filter_map(|(slot, arms)| {
             let or = conditions[slot];
             let is_candidate = arms.len() <= ARMS_MAX && !or.is_volatile() && !or.contains_subplan();
             is_candidate.then(|| self.union_of(item, relation, conditions, slot, arms))?
@@ -89,6 +93,7 @@ impl Planner<'_> {
     ) -> Option<(Vec<usize>, Union, f64)> {
         let others: Vec<usize> = (0..conditions.len())
             .filter(|&other| other != slot && !matches!(conditions[other], Expr::Or(_)))
+            .take(OTHERS_MAX)
             .collect();
         let mut slots = vec![slot];
         let mut cost = 0.0;
