@@ -1,6 +1,8 @@
 //! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket; `mysql://` and
 //! `mariadb://` for the wire of those, where `?engine=NAME` names the engine of the tables that are made. `odbc+` before any of
 //! them goes through a driver of ODBC, `?driver=NAME` through that one; `odbc+oracle://` and `odbc+db2://` have no other way.
+//! `opengauss://` (`?engine=mot` for its tables in memory) and `klustron://` (`?partitions=N`) speak PostgreSQL's protocol and define
+//! tables otherwise.
 //!
 //! Several hosts, as in `postgres://a:5432,b:5433/database`, are a primary and its standbys: the first that takes writes is
 //! used.
@@ -84,9 +86,57 @@ impl System {
     }
 }
 
+/// Who answers in PostgreSQL's protocol, as far as tables are defined otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Product {
+    PostgreSql,
+    /// Its tables on disk, which are defined as PostgreSQL's.
+    OpenGauss,
+    /// Its tables in memory.
+    OpenGaussMot,
+    /// Tables in as many hash partitions, which it spreads over its shards.
+    Klustron {
+        partitions: u32,
+    },
+}
+
+/// Of a table of Klustron, unless `?partitions=` says otherwise.
+const PARTITIONS: u32 = 16;
+/// More make a load of definitions.
+const PARTITIONS_MAX: u32 = 1_000;
+
+impl Product {
+    const SCHEMES: [(&'static str, Product); 2] = [
+        ("opengauss", Product::OpenGauss),
+        (
+            "klustron",
+            Product::Klustron {
+                partitions: PARTITIONS,
+            },
+        ),
+    ];
+
+    fn scheme(self) -> Option<&'static str> {
+        match self {
+            Product::PostgreSql => None,
+            Product::OpenGauss | Product::OpenGaussMot => Some("opengauss"),
+            Product::Klustron { .. } => Some("klustron"),
+        }
+    }
+
+    fn option(self) -> Option<(&'static str, String)> {
+        match self {
+            Product::PostgreSql | Product::OpenGauss => None,
+            Product::OpenGaussMot => Some(("engine", "mot".into())),
+            Product::Klustron { partitions } => Some(("partitions", partitions.to_string())),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Target {
     pub system: System,
+    pub product: Product,
     pub host: Host,
     pub port: u16,
     pub user: String,
@@ -154,10 +204,18 @@ impl Target {
             None => (false, text),
         };
         let known = |(scheme, rest)| {
+            let product = Product::SCHEMES.iter().find(|(name, _)| *name == scheme);
+            if let Some((_, product)) = product {
+                return Some((System::Postgres, *product, rest));
+            }
             let mut systems = System::SCHEMES.iter();
-            Some((systems.find(|(name, _)| *name == scheme)?.1, rest))
+            Some((
+                systems.find(|(name, _)| *name == scheme)?.1,
+                Product::PostgreSql,
+                rest,
+            ))
         };
-        let (system, rest) = text
+        let (system, product, rest) = text
             .split_once("://")
             .and_then(known)
             .ok_or_else(|| format!("\"{text}\" begins neither with postgres:// nor with mysql://"))?;
@@ -203,6 +261,7 @@ impl Target {
         let database = percent_decode(database)?;
         let mut target = Target {
             system,
+            product,
             host,
             port,
             database: if database.is_empty() {
@@ -245,7 +304,7 @@ impl Target {
     /// that were added since are not in it.
     pub fn secret_url(&self) -> String {
         let odbc = if self.odbc.is_some() { "odbc+" } else { "" };
-        let mut url = format!("{odbc}{}://{}", self.system.scheme(), percent_encode(&self.user));
+        let mut url = format!("{odbc}{}://{}", self.scheme(), percent_encode(&self.user));
         if let Some(password) = &self.password {
             url += &format!(":{}", percent_encode(password));
         }
@@ -269,6 +328,10 @@ impl Target {
         url + "?" + &options.join("&")
     }
 
+    fn scheme(&self) -> &'static str {
+        self.product.scheme().unwrap_or(self.system.scheme())
+    }
+
     fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![("connect_timeout", self.connect_timeout.as_secs_f64().to_string())];
         if let Host::SocketDirectory(path) = &self.host {
@@ -277,7 +340,7 @@ impl Target {
         }
         let engine = self.engine.clone().map(|engine| ("engine", engine));
         let driver = self.odbc.clone().map(|driver| ("driver", driver));
-        options.extend(engine.into_iter().chain(driver));
+        options.extend(engine.into_iter().chain(driver).chain(self.product.option()));
         if let Some(timeout) = self.answer_timeout {
             options.push(("answer_timeout", timeout.as_secs_f64().to_string()));
         }
@@ -300,6 +363,16 @@ impl Target {
     fn set_option(&mut self, key: &str, value: String) -> Result<(), String> {
         match key {
             "engine" if self.system == System::Mysql && is_name(&value) => self.engine = Some(value),
+            "engine" if self.product == Product::OpenGauss && value == "mot" => {
+                self.product = Product::OpenGaussMot;
+            }
+            "partitions" if matches!(self.product, Product::Klustron { .. }) => {
+                let partitions = value.parse().ok().filter(|n| (1..=PARTITIONS_MAX).contains(n));
+                let partitions = partitions.ok_or_else(|| {
+                    format!("\"{value}\" is not a number of partitions from 1 to {PARTITIONS_MAX}")
+                })?;
+                self.product = Product::Klustron { partitions };
+            }
             "host" if value.starts_with('/') && self.system == System::Mysql => {
                 return Err("MySQL's Unix sockets are not supported; name a host".into());
             }
@@ -414,7 +487,7 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.system.scheme();
+        let scheme = self.scheme();
         if self.odbc.is_some() {
             write!(f, "odbc+")?;
         }
@@ -522,6 +595,8 @@ mod tests {
             "postgres://a:5432,[::1]:5433/d?sslmode=require",
             "postgres:///shop?host=/tmp/x%20y&port=6001",
             "mysql://bench:b%3Aench@127.0.0.1:3310/bench?engine=rocksdb",
+            "opengauss://gaussdb:p@h/bench?engine=mot",
+            "klustron://abc@h:5401/bench?partitions=8",
         ] {
             let target = Target::parse(text).expect("valid");
             let again = Target::parse(&target.secret_url()).expect("what was written");
@@ -584,6 +659,19 @@ mod tests {
         assert_eq!(target.engine.as_deref(), Some("rocksdb"));
         assert_eq!(target.to_string(), "mysql://bench@127.0.0.1:3306/shop");
         assert_eq!(Target::parse("mariadb://h/d").expect("valid").user, "root");
+        let in_memory = Target::parse("opengauss://h/d?engine=mot").expect("valid");
+        assert_eq!(
+            (in_memory.system, in_memory.product),
+            (System::Postgres, Product::OpenGaussMot)
+        );
+        assert_eq!(in_memory.to_string(), "opengauss://postgres@h:5432/d");
+        let spread = Target::parse("klustron://h/d").expect("valid");
+        assert_eq!(
+            spread.product,
+            Product::Klustron {
+                partitions: PARTITIONS
+            }
+        );
         for alone in ["oracle://h/d", "db2://h/d"] {
             let refused = Target::parse(alone).expect_err("no wire");
             assert!(refused.contains("odbc+"), "{refused}");
@@ -618,6 +706,9 @@ mod tests {
         assert!(Target::parse("oracle://x").is_err());
         assert!(Target::parse("postgres://h/d?engine=rocksdb").is_err());
         assert!(Target::parse("mysql://h/d?engine=a%20b").is_err());
+        assert!(Target::parse("opengauss://h/d?engine=rocksdb").is_err());
+        assert!(Target::parse("klustron://h/d?partitions=0").is_err());
+        assert!(Target::parse("postgres://h/d?partitions=4").is_err());
         assert!(Target::parse("mysql:///d?host=/tmp").is_err());
         for wrong in [
             "postgres://h/d?sslmode=verify-ca",

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mote_common::prng::Prng;
 
 use super::closed_loop::{self, LoopPlan, Step};
+use super::definitions::Definitions;
 use super::loader::{Data, Phase, RowSource, counted};
 use super::tpcc::random::put_letters;
 use super::tpcc::transactions::Stamp;
@@ -45,8 +46,15 @@ pub fn statement_set(rows: usize) -> StatementSet {
 
 pub fn set_up(target: &Target) -> DriverResult<()> {
     let mut admin = Admin::connect(target)?;
-    admin.execute("DROP TABLE IF EXISTS bench_ingest")?;
-    admin.execute(CREATE)
+    admin.execute(&Definitions::drop_table(target, "bench_ingest"))?;
+    admin.execute(&Definitions::table(target, CREATE))
+}
+
+/// Takes the tables of inserts and of COPY away, so that what comes next has the memory they held.
+pub fn tear_down(target: &Target) -> DriverResult<()> {
+    let mut admin = Admin::connect(target)?;
+    admin.execute(&Definitions::drop_table(target, "bench_ingest"))?;
+    admin.execute(&Definitions::drop_table(target, "bench_ingest_copy"))
 }
 
 const CREATE: &str = "CREATE TABLE bench_ingest (id bigint PRIMARY KEY, device integer, measured_at timestamp, payload varchar(200))";

@@ -1,7 +1,7 @@
 //! What the laboratory runs. Each workload speaks to the server through `driver` and counts through `measure`.
 //!
-//! Read in this order: `tpcc` (the main experiment); `contract` (what a workload is), `loader`, `condition` and `crew` (its
-//! data, its proofs, its clients), `catalogue` and the workloads of the contract, a folder each: `tpcb`, `ycsb`, `tatp`,
+//! Read in this order: `tpcc` (the main experiment); `contract` (what a workload is), `definitions` (tables as a system wants them),
+//! `loader`, `condition` and `crew` (its data, its proofs, its clients), `catalogue` and the workloads of the contract, a folder each: `tpcb`, `ycsb`, `tatp`,
 //! `smallbank`, `sysbench`; then what is smaller than a workload: `point` (one-row select), `ingest` (multi-row inserts),
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
 //! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs),
@@ -14,6 +14,7 @@
 
 pub mod statements;
 pub mod condition;
+pub mod definitions;
 pub mod loader;
 pub mod pool;
 pub mod tpcc;

@@ -18,6 +18,8 @@ use serde::Serialize;
 use mote_driver::{Admin, DriverError, DriverResult, Target};
 use mote_measure::halt;
 
+use crate::definitions::Definitions;
+
 /// How long a lost server is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
@@ -44,11 +46,7 @@ pub enum LoadMode {
 /// Appends one row to COPY's data at each call, or none when there are no more; answers how many.
 pub type RowSource = Box<dyn FnMut(&mut Vec<u8>) -> u64>;
 
-/// Statements that follow the rows.
-pub struct Phase {
-    pub name: &'static str,
-    pub statements: Vec<String>,
-}
+pub use crate::definitions::Phase;
 
 /// What a workload loads.
 pub trait Data: Sync {
@@ -65,6 +63,10 @@ pub trait Data: Sync {
     fn rows_expected(&self, unit: usize) -> u64;
     fn rows(&self, unit: usize) -> RowSource;
     fn phases(&self) -> Vec<Phase>;
+    /// Whether an indexed column that is not NOT NULL ever holds NULL; some systems have no index over such.
+    fn holds_null(&self, _column: &str) -> bool {
+        false
+    }
     /// What says in the data itself that nothing is missing; one transaction with the last mark.
     fn finish(&self) -> Vec<String> {
         Vec::new()
@@ -184,6 +186,12 @@ pub fn provide(plan: &Plan<'_>, data: &dyn Data, mode: LoadMode) -> Result<Optio
 
 pub fn load(plan: &Plan<'_>, data: &dyn Data) -> DriverResult<Report> {
     let lost = AtomicU64::new(0);
+    let said = Definitions {
+        create: data.create(),
+        phases: data.phases(),
+        notes: Vec::new(),
+    };
+    let definitions = Definitions::on(plan.target, said, |column| data.holds_null(column));
     let mut worker = Worker::new(plan.target, data, &lost);
     let done = match (plan.resume, state(worker.connected()?, data)?) {
         (true, State::Part(steps)) => steps,
@@ -196,7 +204,7 @@ pub fn load(plan: &Plan<'_>, data: &dyn Data) -> DriverResult<Report> {
             return Ok(Report::default());
         }
         _ => {
-            begin(worker.connected()?, data)?;
+            begin(plan.target, worker.connected()?, data, &definitions.create)?;
             BTreeSet::new()
         }
     };
@@ -215,10 +223,11 @@ pub fn load(plan: &Plan<'_>, data: &dyn Data) -> DriverResult<Report> {
         mb_per_s: bytes as f64 / 1e6 / copy_s,
         resumed_units,
         units: data.units(),
+        notes: definitions.notes,
         ..Report::default()
     };
-    for phase in data.phases() {
-        let seconds = run_phase(plan, &mut worker, &phase, &done)?;
+    for phase in &definitions.phases {
+        let seconds = run_phase(plan, &mut worker, phase, &done)?;
         report.phases.push((phase.name, seconds));
     }
     let analyzed = Instant::now();
@@ -237,19 +246,18 @@ pub fn load(plan: &Plan<'_>, data: &dyn Data) -> DriverResult<Report> {
 }
 
 /// Empty tables, and the mark of what will be in them: last, so that a load that was interrupted before begins anew.
-fn begin(admin: &mut Admin, data: &dyn Data) -> DriverResult<()> {
-    admin.execute(
-        "CREATE TABLE IF NOT EXISTS bench_load (workload varchar(32), step varchar(200), PRIMARY KEY (workload, step))",
-    )?;
+fn begin(target: &Target, admin: &mut Admin, data: &dyn Data, create: &[String]) -> DriverResult<()> {
+    let steps = "CREATE TABLE IF NOT EXISTS bench_load (workload varchar(32), step varchar(200), PRIMARY KEY (workload, step))";
+    admin.execute(&Definitions::table(target, steps))?;
     admin.execute(&format!(
         "DELETE FROM bench_load WHERE workload = '{}'",
         data.workload()
     ))?;
     for table in data.tables() {
-        admin.execute(&format!("DROP TABLE IF EXISTS {table}"))?;
+        admin.execute(&Definitions::drop_table(target, table))?;
     }
-    for statement in data.create() {
-        admin.execute(&statement)?;
+    for statement in create {
+        admin.execute(statement)?;
     }
     admin.execute(&mark(data, &format!("{BEGUN}{}", data.description())))
 }

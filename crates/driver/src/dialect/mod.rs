@@ -80,7 +80,7 @@ fn predicates_as_values(sql: &str) -> String {
 }
 
 /// `CREATE TABLE name (..)` taken apart: what stands before the columns, and the columns and constraints.
-fn create_table(sql: &str) -> Option<(&str, Vec<&str>)> {
+pub fn create_table(sql: &str) -> Option<(&str, Vec<&str>)> {
     let open = sql.find('(')?;
     let close = sql.rfind(')')?;
     let body = sql.get(open + 1..close)?;

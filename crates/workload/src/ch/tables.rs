@@ -144,6 +144,10 @@ impl Data for Tables {
         }
     }
 
+    fn holds_null(&self, column: &str) -> bool {
+        self.orders.holds_null(column)
+    }
+
     fn phases(&self) -> Vec<Phase> {
         let mut phases = self.orders.phases();
         for phase in &mut phases {

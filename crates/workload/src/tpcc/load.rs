@@ -202,6 +202,11 @@ impl Data for Database {
         row_source(table, self.seed, warehouse, self.constants)
     }
 
+    /// The carrier of an order that is not delivered yet.
+    fn holds_null(&self, column: &str) -> bool {
+        column == "o_carrier_id"
+    }
+
     fn phases(&self) -> Vec<Phase> {
         let phase = |name, statements: &[&str]| Phase {
             name,
