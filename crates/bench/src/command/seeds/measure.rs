@@ -184,12 +184,12 @@ pub fn one(
         Stage::Windows => windows(plan, systems, measured, quiet),
         Stage::Standbys => pairs::cost(args, plan, systems, embedded, measured, quiet),
         Stage::Ingest => {
+            let taken_in = take_in(plan, systems, measured, quiet);
+            // What was taken in would fill the memory of the measurements that follow. A system that is gone has told why already.
             for system in &systems.present {
-                if measured.goes_on(&format!("{} ingest", system.name))? {
-                    ingest_step(plan, system, measured, quiet)?;
-                }
+                let _ = ingest::tear_down(&system.subject.target);
             }
-            copies::copies(plan, systems, measured, quiet)
+            taken_in
         }
         Stage::Shards => scale_out(args, plan, embedded, measured, quiet),
         Stage::ColdStarts => {
@@ -506,6 +506,21 @@ fn room_for(system: &Present, connections: usize) -> Result<(), String> {
         Some(most) if most < connections + 5 => Err(format!("max_connections is {most}")),
         _ => Ok(()),
     }
+}
+
+/// X8: inserts by many connections, then COPY.
+fn take_in(
+    plan: &Plan,
+    systems: &Systems,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    for system in &systems.present {
+        if measured.goes_on(&format!("{} ingest", system.name))? {
+            ingest_step(plan, system, measured, quiet)?;
+        }
+    }
+    copies::copies(plan, systems, measured, quiet)
 }
 
 fn ingest_step(

@@ -106,7 +106,11 @@ fn with_systems(
         )
     );
     for end in measured.ended.iter().filter(|end| end.state == State::Cut) {
-        println!("{}: {}", end.stage.experiments().join(", "), end.says.join("; "));
+        println!(
+            "INCOMPLETE {}: {}",
+            end.stage.experiments().join(", "),
+            end.says.join("; ")
+        );
     }
     for failure in &failures {
         println!("{} {failure}", table::pass(false));

@@ -14,7 +14,7 @@ const SIDE_BY_SIDE: [usize; 8] = [20, 50, 100, 200, 400, 600, 800, 1000];
 /// X13: how many servers share the warehouses, step by step.
 pub const SHARDS: [usize; 3] = [1, 2, 4];
 /// Of the budget that goes into steps of ladders; loading, checking and the rest take what is left.
-const SHARE_OF_STEPS: f64 = 0.55;
+const SHARE_OF_STEPS: f64 = 0.5;
 /// The longest budget, seconds: some thirty years, which clocks can count.
 const BUDGET_MAX_S: f64 = 1e9;
 /// A warehouse with what it grows by, in memory, generously.

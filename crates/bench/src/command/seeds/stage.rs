@@ -56,9 +56,9 @@ pub struct Ended {
 }
 
 /// Guesses that divide the time: of a warehouse's load, of a server's start or copy, and of a fail-over at least.
-const LOAD_S: f64 = 2.0;
-const START_S: f64 = 10.0;
-const FAIL_OVER_S: f64 = 45.0;
+const LOAD_S: f64 = 6.0;
+const START_S: f64 = 3.0;
+const FAIL_OVER_S: f64 = 20.0;
 
 impl Stage {
     pub fn experiments(self) -> &'static [&'static str] {
