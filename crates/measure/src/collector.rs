@@ -42,6 +42,8 @@ pub struct KindTotals {
     pub latency: Histogram<u64>,
     /// Empty in a closed loop, where it would say the same.
     pub service: Histogram<u64>,
+    /// From when it was due to when it was begun; empty as `service` is.
+    pub delay: Histogram<u64>,
     pub rolled_back: u64,
     pub skipped: u64,
     /// Transactions that skipped something.
@@ -104,6 +106,7 @@ impl Collector {
         let empty = KindTotals {
             latency: run_histogram(),
             service: run_histogram(),
+            delay: run_histogram(),
             rolled_back: 0,
             skipped: 0,
             skipping: 0,
@@ -131,6 +134,8 @@ impl Collector {
         totals.latency.saturating_record(sample.latency_ns.max(1));
         if let Some(service_ns) = sample.service_ns {
             totals.service.saturating_record(service_ns.max(1));
+            let delay_ns = sample.latency_ns.saturating_sub(service_ns);
+            totals.delay.saturating_record(delay_ns.max(1));
         }
         totals.rolled_back += sample.rolled_back as u64;
         totals.skipped += sample.skipped as u64;
@@ -182,6 +187,7 @@ impl Collector {
             for (mine, theirs) in [
                 (&mut mine.latency, &theirs.latency),
                 (&mut mine.service, &theirs.service),
+                (&mut mine.delay, &theirs.delay),
             ] {
                 mine.add(theirs).expect("all run histograms have the same bounds");
             }

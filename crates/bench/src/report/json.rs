@@ -96,6 +96,7 @@ pub fn histograms(kinds: &[&str], outcome: &RunOutcome) -> Value {
             "kind": kind,
             "latency": Buckets::of(&totals.latency),
             "service": Buckets::of(&totals.service),
+            "delay": Buckets::of(&totals.delay),
         })
     });
     each.collect()

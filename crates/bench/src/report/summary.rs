@@ -25,6 +25,9 @@ pub struct KindSummary {
     pub service_p50_ms: Option<f64>,
     pub service_p99_ms: Option<f64>,
     pub service_p999_ms: Option<f64>,
+    /// From when it was due to when it was begun, in an open loop.
+    pub delay_p50_ms: Option<f64>,
+    pub delay_p99_ms: Option<f64>,
     pub rollbacks: u64,
     pub skipped: u64,
     pub errors: u64,
@@ -226,9 +229,11 @@ impl KindSummary {
         let latency = &totals.latency;
         let count = latency.len();
         let at = |quantile: f64| latency.value_at_quantile(quantile) as f64 / 1e6;
-        let service = &totals.service;
+        let (service, delay) = (&totals.service, &totals.delay);
         let service_at =
             |quantile: f64| (!service.is_empty()).then(|| service.value_at_quantile(quantile) as f64 / 1e6);
+        let delay_at =
+            |quantile: f64| (!delay.is_empty()).then(|| delay.value_at_quantile(quantile) as f64 / 1e6);
         let per_transaction = |number: u64| number as f64 / count.max(1) as f64;
         KindSummary {
             name,
@@ -248,6 +253,8 @@ impl KindSummary {
             service_p50_ms: service_at(0.5),
             service_p99_ms: service_at(0.99),
             service_p999_ms: service_at(0.999),
+            delay_p50_ms: delay_at(0.5),
+            delay_p99_ms: delay_at(0.99),
             rollbacks: totals.rolled_back,
             skipped: totals.skipped,
             errors: totals.errors,
@@ -354,6 +361,8 @@ mod tests {
                 .service_p99_ms
                 .is_some_and(|ms| (ms - 2.0).abs() < 0.01)
         );
+        let delay = kept.kinds[0].delay_p99_ms.expect("an open loop");
+        assert!((delay - 3.0).abs() < 0.01, "{delay}");
         assert!(behind.kinds[0].p99_ms.is_nan() && (behind.kinds[0].p50_ms - 5.0).abs() < 0.01);
         let open_loop = behind.open_loop.expect("it was one");
         assert_eq!(

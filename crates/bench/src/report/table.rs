@@ -131,6 +131,8 @@ pub fn open_loop_lines(summary: &Summary) -> String {
         "service p50",
         "p99",
         "p99.9 ms",
+        "begun late p50",
+        "p99 ms",
     ];
     let shown = |value: Option<f64>| value.map_or("-".to_string(), milliseconds);
     let rows: Vec<Vec<String>> = summary
@@ -141,6 +143,7 @@ pub fn open_loop_lines(summary: &Summary) -> String {
             let mut row = vec![kind.name.to_string()];
             row.extend([kind.p50_ms, kind.p99_ms, kind.p999_ms].map(milliseconds));
             row.extend([kind.service_p50_ms, kind.service_p99_ms, kind.service_p999_ms].map(shown));
+            row.extend([kind.delay_p50_ms, kind.delay_p99_ms].map(shown));
             row
         })
         .collect();

@@ -53,6 +53,7 @@ impl IntervalForm {
 struct KindForm {
     latency: Buckets,
     service: Buckets,
+    delay: Buckets,
     rolled_back: u64,
     skipped: u64,
     skipping: u64,
@@ -79,6 +80,7 @@ impl CollectorForm {
         let kinds = collector.kinds.iter().map(|kind| KindForm {
             latency: Buckets::of(&kind.latency),
             service: Buckets::of(&kind.service),
+            delay: Buckets::of(&kind.delay),
             rolled_back: kind.rolled_back,
             skipped: kind.skipped,
             skipping: kind.skipping,
@@ -120,6 +122,7 @@ impl KindForm {
         Ok(KindTotals {
             latency: histogram_of(run_histogram(), &self.latency)?,
             service: histogram_of(run_histogram(), &self.service)?,
+            delay: histogram_of(run_histogram(), &self.delay)?,
             rolled_back: self.rolled_back,
             skipped: self.skipped,
             skipping: self.skipping,
@@ -209,6 +212,7 @@ mod tests {
         for (one, other) in sum.kinds.iter().zip(&whole.kinds) {
             assert_eq!(one.latency, other.latency);
             assert_eq!(one.service, other.service);
+            assert_eq!(one.delay, other.delay);
             assert_eq!(one.latency.max(), other.latency.max());
             assert_eq!(
                 (

@@ -208,6 +208,7 @@ fn tables(page: &mut Page, summary: &Summary) {
                 let mut row = vec![kind.name.to_string()];
                 row.extend([kind.p50_ms, kind.p99_ms, kind.p999_ms].map(milliseconds));
                 row.extend([kind.service_p50_ms, kind.service_p99_ms, kind.service_p999_ms].map(shown));
+                row.extend([kind.delay_p50_ms, kind.delay_p99_ms].map(shown));
                 row
             })
             .collect();
@@ -219,6 +220,8 @@ fn tables(page: &mut Page, summary: &Summary) {
             "service p50",
             "p99",
             "p99.9",
+            "begun late p50",
+            "p99",
         ];
         page.table(&header, &rows);
     }
