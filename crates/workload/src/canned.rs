@@ -7,33 +7,45 @@
 //! Leaves out: everything else. Nothing that it answers is true.
 
 mod order_entry;
+mod socket;
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
 use self::order_entry::{ANSWERS, Answer};
+use self::socket::{Listener, Stream};
 use mote_driver::wire::{self, CANCEL_REQUEST, Frame, GSS_REQUEST, SSL_REQUEST, frame};
 
-const LISTENER: Token = Token(0);
 /// Larger messages than this are not from a benchmark.
 const INPUT_BYTES_MAX: usize = 1 << 20;
 
 pub struct CannedServer {
-    listener: TcpListener,
+    /// Theirs are the first tokens, and the connections' those behind.
+    listeners: Vec<Listener>,
     address: SocketAddr,
 }
 
 impl CannedServer {
     pub fn bind(address: SocketAddr) -> io::Result<CannedServer> {
-        let listener = TcpListener::bind(address)?;
-        let address = listener.local_addr()?;
-        Ok(CannedServer { listener, address })
+        let listener = Listener::tcp(address)?;
+        let address = listener.address().unwrap_or(address);
+        Ok(CannedServer {
+            listeners: vec![listener],
+            address,
+        })
+    }
+
+    /// Listens at a Unix socket, too: PostgreSQL's name for the same port, in that directory.
+    pub fn also_in(mut self, directory: &Path) -> io::Result<CannedServer> {
+        self.listeners
+            .push(Listener::unix(directory, self.address.port())?);
+        Ok(self)
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -43,10 +55,13 @@ impl CannedServer {
     /// Serves until `stop` is set. The flag stands alone, so Relaxed suffices; it is looked at every 200 ms.
     pub fn serve(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut poll = Poll::new()?;
-        poll.registry()
-            .register(&mut self.listener, LISTENER, Interest::READABLE)?;
+        for (number, listener) in self.listeners.iter_mut().enumerate() {
+            poll.registry()
+                .register(listener.source(), Token(number), Interest::READABLE)?;
+        }
+        let first = self.listeners.len();
         let mut events = Events::with_capacity(1024);
-        // By token less one. Places of closed connections are taken again, so events find theirs by index.
+        // By token less that of the first. Places of closed connections are taken again, so events find theirs by index.
         let mut connections: Vec<Option<Connection>> = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             match poll.poll(&mut events, Some(Duration::from_millis(200))) {
@@ -55,8 +70,8 @@ impl CannedServer {
                 Err(error) => return Err(error),
             }
             for event in &events {
-                if event.token() == LISTENER {
-                    while let Some(mut stream) = accept(&self.listener)? {
+                if let Some(listener) = self.listeners.get(event.token().0) {
+                    while let Some(mut stream) = listener.accept()? {
                         let free = connections.iter().position(Option::is_none);
                         let place = free.unwrap_or_else(|| {
                             connections.push(None);
@@ -64,12 +79,12 @@ impl CannedServer {
                         });
                         let interest = Interest::READABLE | Interest::WRITABLE;
                         poll.registry()
-                            .register(&mut stream, Token(place + 1), interest)?;
+                            .register(stream.source(), Token(place + first), interest)?;
                         connections[place] = Some(Connection::new(stream));
                     }
                     continue;
                 }
-                let connection = &mut connections[event.token().0 - 1];
+                let connection = &mut connections[event.token().0 - first];
                 // A client that breaks the protocol or goes away costs its connection, nothing else. An event that
                 // was meant for a predecessor in the same place is harmless: it finds nothing to read.
                 let over = match connection {
@@ -85,20 +100,8 @@ impl CannedServer {
     }
 }
 
-fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {
-    match listener.accept() {
-        Ok((stream, _)) => {
-            stream.set_nodelay(true)?;
-            Ok(Some(stream))
-        }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) if error.kind() == ErrorKind::ConnectionAborted => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     input: Vec<u8>,
     filled: usize,
     output: Vec<u8>,
@@ -106,7 +109,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> Connection {
+    fn new(stream: Stream) -> Connection {
         let output = Vec::with_capacity(1024);
         Connection {
             stream,

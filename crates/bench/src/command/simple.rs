@@ -270,6 +270,12 @@ pub fn finish(
 
 pub fn canned(args: &CannedArgs) -> Result<bool, String> {
     let server = CannedServer::bind(args.listen).map_err(|error| format!("{}: {error}", args.listen))?;
+    let server = match &args.socket_dir {
+        None => server,
+        Some(directory) => server
+            .also_in(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?,
+    };
     eprintln!("mote: listening on {}", server.address());
     let never = AtomicBool::new(false); // this server ends with its process
     server.serve(&never).map_err(|error| format!("epoll: {error}"))?;

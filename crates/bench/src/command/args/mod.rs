@@ -411,6 +411,9 @@ pub struct CannedArgs {
     /// Address to listen on; port 0 chooses one and prints it
     #[arg(long, default_value = "127.0.0.1:5499", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// Listen at a Unix socket in this directory, too: `postgres:///d?host=DIR&port=PORT`
+    #[arg(long, value_name = "DIR")]
+    pub socket_dir: Option<PathBuf>,
 }
 
 #[cfg(test)]
