@@ -1,5 +1,6 @@
 #!/bin/sh
-# Puts what the last `make seeds` found into README.md: the table of who is better, between the marks of "seeds".
+# Puts what the last `make seeds` found into README.md (who is better, and what is not comparable, between the marks of "seeds"), and its
+# whole page, all thirteen experiments beside their published tables, into docs/seeds.md.
 #
 #   scripts/quote_seeds.sh [DIRECTORY]    DIRECTORY is the run's (bench-results/seeds)
 #
@@ -14,8 +15,8 @@ quoted=$(mktemp)
 trap 'rm -f "$quoted"' EXIT
 {
     grep '^FAIL ' "$page" || true
-    # The section about who is better without its heading, up to the next one.
-    awk '/^## / { inside = /^## Who is better/; next } inside' "$page"
+    # The sections about who is better and what is not comparable without their headings, up to the next one.
+    awk '/^## / { inside = /^## Who is better|^## What is not comparable/; next } inside' "$page"
 } >"$quoted"
 [ -s "$quoted" ] || { echo "quote_seeds: $page has no table of who is better" >&2; exit 1; }
 awk -v quoted="$quoted" '
@@ -26,3 +27,5 @@ awk -v quoted="$quoted" '
 grep -q '<!-- seeds end -->' "$quoted.new" || { rm -f "$quoted.new"; echo "quote_seeds: README.md has no marks" >&2; exit 1; }
 cat "$quoted.new" >"$root/README.md"
 rm -f "$quoted.new"
+# Where the servers had their data is of no use to a reader.
+sed "/^| data_directory /d" "$page" >"$root/docs/seeds.md"
