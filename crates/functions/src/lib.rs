@@ -1,7 +1,7 @@
 //! Bodies of built-in functions that look at their arguments alone, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read `body` and `argument` first, then any family: `bytes` (byte strings, digests), `unicode` (normal forms, encodings),
-//! `json_path` (jsonpath over jsonb), `pgcrypto` with `password`. `degrees`, `hash` and `length` compute what others call.
+//! `json_path` (jsonpath over jsonb), `pgcrypto` with `password`. `degrees` and `length` compute what others call.
 //!
 //! Source: PostgreSQL's utils/adt (varlena.c, jsonpath_exec.c's functions) and contrib/pgcrypto, by behaviour.
 //!
@@ -16,7 +16,6 @@ pub mod argument;
 pub mod body;
 pub mod bytes;
 pub mod degrees;
-pub mod hash;
 pub mod json_path;
 pub mod length;
 mod password;

@@ -9,7 +9,7 @@
 //!     `encoding`: text in other character sets.
 //!     `family`: types that are one folder each, registered there; `fits`: whether a value is one of a type.
 //!  6. `compare`, `cast`, `operators`, `pattern`: order, conversion, arithmetic, LIKE.
-//!  7. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
+//!  7. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes; `lookup3`: PostgreSQL's hash.
 //!
 //! Promises: no I/O, no clock, no `unsafe`; errors carry PostgreSQL's SQLSTATE and wording; text output appends to
 //! the caller's buffer. A NULL is a value here: functions that compute are strict and are never called with one
@@ -24,6 +24,7 @@ pub mod catalog;
 pub mod integer_text;
 mod input_errors;
 pub mod float_text;
+pub mod lookup3;
 pub mod calendar;
 pub mod numeric;
 pub mod time_zone;

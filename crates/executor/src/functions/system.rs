@@ -95,7 +95,7 @@ fn session(name: &str) -> Option<Body> {
         }),
         "hashtext" => Body::Pure(|a| {
             Ok(Datum::Int4(
-                mote_functions::hash::hash_any(text(&a[0]).as_bytes()) as i32,
+                mote_types::lookup3::hash_any(text(&a[0]).as_bytes()) as i32
             ))
         }),
         "pg_sleep" => Body::Runtime(sleep),

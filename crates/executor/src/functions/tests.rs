@@ -33,11 +33,3 @@ fn every_listed_body_exists() {
     );
     assert!(missing.is_empty(), "no body for {missing:?}");
 }
-
-#[test]
-fn hashtext_gives_postgresql_numbers() {
-    let hash = |text: &str| mote_functions::hash::hash_any(text.as_bytes()) as i32;
-    assert_eq!(hash(""), -1_477_818_771);
-    assert_eq!(hash("mote"), 1_900_414_936);
-    assert_eq!(hash("a longer text than twelve bytes"), 39_646_714);
-}

@@ -15,7 +15,7 @@ use super::super::set_returning::{list, rows};
 use super::super::{Body, CallSite, SetFunction};
 use crate::runtime::Runtime;
 use crate::value::convert;
-use mote_functions::hash::hash_any;
+use mote_types::lookup3::hash_any;
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {
