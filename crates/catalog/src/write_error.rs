@@ -36,17 +36,7 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
         } => {
             let name = relation.indexes.iter().find(|candidate| candidate.index == index);
             let name = name.map_or("", |index| index.name.as_str());
-            SqlError::new(
-                state::PROGRAM_LIMIT_EXCEEDED,
-                format!(
-                    "index row size {key_bytes} exceeds btree version 4 maximum {maximum_bytes} for index \"{name}\""
-                ),
-            )
-            .hint(
-                "Values larger than 1/3 of a buffer page cannot be indexed.\n\
-                 Consider a function index of an MD5 hash of the value, or use full text indexing.",
-            )
-            .table(relation.schema.as_str(), relation.name.as_str())
+            key_too_long((key_bytes, maximum_bytes), name, &relation.schema, &relation.name)
         }
         WriteError::RowTooLarge {
             row_bytes,
@@ -54,6 +44,28 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
         } => too_large(row_bytes, maximum_bytes),
         other => lock_error(other),
     }
+}
+
+/// 54000: a key of so many bytes, where an index takes fewer.
+#[cold]
+pub fn key_too_long(
+    (key_bytes, maximum_bytes): (usize, usize),
+    index: &str,
+    schema: &str,
+    table: &str,
+) -> SqlError {
+    SqlError::new(
+        state::PROGRAM_LIMIT_EXCEEDED,
+        format!(
+            "index row size {key_bytes} exceeds btree version 4 maximum {maximum_bytes} for index \"{index}\""
+        ),
+    )
+    .hint(
+        "Values larger than 1/3 of a buffer page cannot be indexed.\n\
+         Consider a function index of an MD5 hash of the value, or use full text indexing.",
+    )
+    .table(schema, table)
+    .constraint(index)
 }
 
 /// A table lock, or anything that does not concern a particular row, that failed for good.

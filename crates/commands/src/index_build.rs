@@ -154,6 +154,19 @@ pub(crate) fn build_while(
             Err(WriteError::Duplicate { existing, .. }) => {
                 return Err(duplicate_in_build(&stored, table, existing, context));
             }
+            Err(WriteError::KeyTooLong {
+                key_bytes,
+                maximum_bytes,
+                ..
+            }) => {
+                let (size, schema) = ((key_bytes, maximum_bytes), schema::schema_name(table, context));
+                return Err(write_error::key_too_long(
+                    size,
+                    &stored.name,
+                    &schema,
+                    &table.name,
+                ));
+            }
             Err(error) => return Err(write_error::lock_error(error)),
         }
     }

@@ -141,3 +141,47 @@ fn what_is_concurrent_is_no_part_of_a_block() {
         ["DROP INDEX"]
     );
 }
+
+/// A value too long for a key is refused by the build as by a row that is written. PostgreSQL compresses keys: its values are random.
+#[test]
+fn a_build_refuses_keys_that_are_too_long() {
+    let (_server, mut client) = start("index-long-keys");
+    client.rows(
+        "create table long (id int, v text); insert into long select 1, string_agg(md5(i::text), '') from generate_series(1, 300) i",
+    );
+    let field = |messages: &[Message], kind: u8| {
+        let error = messages.iter().find(|message| message.kind == b'E');
+        error.and_then(|error| error.field(kind)).unwrap_or_default()
+    };
+    for statement in [
+        "create index long_v on long (v)",
+        "create index concurrently long_v on long (v)",
+        "create unique index long_v on long (id, v)",
+        "create index long_v on long (upper(v))",
+        "alter table long add constraint long_v unique (v)",
+    ] {
+        let refused = client.query(statement);
+        assert_eq!(sqlstate(&refused).as_deref(), Some("54000"), "{statement}");
+        let message = field(&refused, b'M');
+        assert!(
+            message.starts_with("index row size ") && message.contains(" maximum "),
+            "{statement}: {message}"
+        );
+        assert!(
+            message.ends_with(" for index \"long_v\""),
+            "{statement}: {message}"
+        );
+        assert_eq!(
+            (field(&refused, b't').as_str(), field(&refused, b'n').as_str()),
+            ("long", "long_v"),
+            "{statement}"
+        );
+        // CONCURRENTLY leaves an index that is not valid.
+        client.rows("drop index if exists long_v");
+    }
+    client.rows("create index long_v on long (v) where id > 1");
+    let refused = client.query("update long set id = 2");
+    assert_eq!(sqlstate(&refused).as_deref(), Some("54000"));
+    assert_eq!(client.rows("select id, length(v) from long"), ["1, 9600"]);
+    client.rows("drop index long_v; create index on long (md5(v))");
+}
