@@ -10,7 +10,8 @@ use crate::family::{self, Representation};
 use crate::oid;
 
 impl Datum {
-    /// NULL fits every type. Other values fit where the type holds its values in this variant.
+    /// NULL fits every type. Other values fit where the type holds its values in this variant. Of a domain the base type is asked:
+    /// expressions and parameters have that one, and what enters the domain is held to its rules there.
     pub fn fits(&self, ty: ColumnType) -> bool {
         let described = || family::descriptor(ty.oid).map(|known| known.representation);
         match self {
