@@ -7,6 +7,7 @@ use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::builtin::function::{FunctionId, Volatility};
+use crate::builtin::operator::{operator_by_oid, operators_of_function};
 use crate::expr::Expr;
 
 /// Evaluates immutable expressions over constants. `None`: leave it as it is (also for errors).
@@ -40,34 +41,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
     match expr {
         Expr::And(list) => junction(list, true),
         Expr::Or(list) => junction(list, false),
-        Expr::Not(inner) => match *inner {
-            Expr::Constant(Datum::Bool(value), _) => truth(!value),
-            Expr::Not(twice) => *twice,
-            Expr::InList {
-                function,
-                argument,
-                list,
-                negated,
-            } => Expr::InList {
-                function,
-                argument,
-                list,
-                negated: !negated,
-            },
-            Expr::BooleanTest {
-                argument,
-                test,
-                negated,
-            } => Expr::BooleanTest {
-                argument,
-                test,
-                negated: !negated,
-            },
-            // A row may be neither.
-            Expr::IsNull(argument) if !is_row(argument.ty().oid) => Expr::IsNotNull(argument),
-            Expr::IsNotNull(argument) if !is_row(argument.ty().oid) => Expr::IsNull(argument),
-            other => Expr::Not(Box::new(other)),
-        },
+        Expr::Not(inner) => negation(*inner),
         Expr::IsNull(inner) if is_flat_row(&inner) => field_tests(*inner, Expr::IsNull),
         Expr::IsNotNull(inner) if is_flat_row(&inner) => field_tests(*inner, Expr::IsNotNull),
         Expr::IsNull(inner) if constant(&inner).is_some() => {
@@ -182,6 +156,71 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         }
         other => other,
     }
+}
+
+/// NOT, as far in as it goes: a comparison becomes its negator, which has an index to look into (PostgreSQL's negate_clause).
+fn negation(expr: Expr) -> Expr {
+    match expr {
+        Expr::Constant(Datum::Bool(value), _) => truth(!value),
+        Expr::Not(twice) => *twice,
+        Expr::And(list) => junction(list.into_iter().map(negation).collect(), false),
+        Expr::Or(list) => junction(list.into_iter().map(negation).collect(), true),
+        Expr::InList {
+            function,
+            argument,
+            list,
+            negated,
+        } => Expr::InList {
+            function,
+            argument,
+            list,
+            negated: !negated,
+        },
+        Expr::ArrayComparison {
+            function,
+            argument,
+            array,
+            all,
+        } if negator(function).is_some() => Expr::ArrayComparison {
+            function: negator(function).unwrap_or(function),
+            argument,
+            array,
+            all: !all,
+        },
+        Expr::Call {
+            function,
+            arguments,
+            variadic,
+            ty,
+            location,
+        } if negator(function).is_some() => Expr::Call {
+            function: negator(function).unwrap_or(function),
+            arguments,
+            variadic,
+            ty,
+            location,
+        },
+        Expr::BooleanTest {
+            argument,
+            test,
+            negated,
+        } => Expr::BooleanTest {
+            argument,
+            test,
+            negated: !negated,
+        },
+        // A row may be neither.
+        Expr::IsNull(argument) if !is_row(argument.ty().oid) => Expr::IsNotNull(argument),
+        Expr::IsNotNull(argument) if !is_row(argument.ty().oid) => Expr::IsNull(argument),
+        other => Expr::Not(Box::new(other)),
+    }
+}
+
+/// The function that is true where this one is false, and null where it is null.
+fn negator(function: FunctionId) -> Option<FunctionId> {
+    let mut negators =
+        operators_of_function(function).filter_map(|operator| operator_by_oid(operator.negator));
+    negators.next().map(|negator| negator.function)
 }
 
 /// A row whose fields may be tested for null one by one. A field that is a row itself is not looked into by the test of
