@@ -272,6 +272,11 @@ fn matches(arguments: &[Datum], flags: &str) -> SqlResult<bool> {
     compile(text(&arguments[1]), flags)?.is_match(text(&arguments[0]))
 }
 
+/// The error of a regular expression that is none.
+pub fn check_regex(pattern: &str) -> SqlResult<()> {
+    compile(pattern, "").map(drop)
+}
+
 /// The first group of the first match, or the whole match where the pattern has no group.
 fn first_match(value: &str, pattern: &str) -> SqlResult<Datum> {
     let regex = compile(pattern, "")?;

@@ -19,13 +19,14 @@ use mote_planner::plan::node;
 use mote_planner::plan::node::{AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_sql::catalog::Relation;
 use mote_types::key::{Place, place};
-use mote_types::pattern::like_prefix;
+use mote_types::pattern::PatternKind;
 use mote_types::{ColumnType, Datum};
 
 use super::Operator;
 use super::scan::{ScanColumns, open, read_replacement, replacement};
 use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::expr::{Expression, compile, compile_all, compile_option};
+use crate::functions::pattern::check_regex;
 use crate::row_codec::append_key;
 use crate::runtime::{Runtime, find_index};
 use crate::value::{equal, order};
@@ -59,8 +60,8 @@ pub struct Program {
     equals: Box<[Equality]>,
     lower: Option<Limit>,
     upper: Option<Limit>,
-    /// The pattern of LIKE whose fixed beginning bounds the column.
-    prefix_of: Option<Expression>,
+    /// The pattern whose fixed beginning bounds the column.
+    prefix_of: Option<(PatternKind, Expression)>,
     direction: Direction,
     filter: StoredFilter,
     /// The index conditions as an expression: under EvalPlanQual the row that is held in place has to meet them, too.
@@ -91,6 +92,10 @@ impl Program {
                 inclusive: bound.inclusive,
             }))
         };
+        let prefix_of = match &node.prefix_of {
+            Some(pattern) => Some((pattern.kind, compile(&pattern.value)?)),
+            None => None,
+        };
         let index = &node.relation.indexes[node.index as usize];
         let columns = ScanColumns::compile(&node.relation, node.member, &node.columns);
         Ok(Arc::new(Program {
@@ -103,7 +108,7 @@ impl Program {
             equals,
             lower: limit(&node.lower)?,
             upper: limit(&node.upper)?,
-            prefix_of: compile_option(&node.prefix_of)?,
+            prefix_of,
             direction: if node.backward {
                 Direction::Backward
             } else {
@@ -125,7 +130,7 @@ impl Program {
     ) -> SqlResult<Option<KeyRange>> {
         let column = &columns[self.equals.len()];
         if let Some(pattern) = &self.prefix_of {
-            return self.keys_like(pattern, column, key, scratch, runtime);
+            return self.keys_that_begin(pattern, column, key, scratch, runtime);
         }
         let mut range = KeyRange::prefix(key);
         if self.lower.is_none() && self.upper.is_none() {
@@ -207,20 +212,24 @@ impl Program {
 const TEXT_END_BYTES: usize = 2;
 
 impl Program {
-    /// The keys that begin as what is LIKE the pattern.
-    fn keys_like(
+    /// The keys that begin as what matches the pattern.
+    fn keys_that_begin(
         &self,
-        pattern: &Expression,
+        (kind, pattern): &(PatternKind, Expression),
         column: &KeyColumn,
         key: &[u8],
         scratch: &mut Vec<u8>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<KeyRange>> {
-        // LIKE NULL is never true.
+        // No match of NULL is true.
         let Datum::Text(pattern) = pattern.evaluate(&[], runtime)? else {
             return Ok(None);
         };
-        let prefix = Datum::from(like_prefix(&pattern).as_str());
+        // Where no key begins so, the filter sees none: what is wrong with the pattern is said here.
+        if *kind == PatternKind::Regex {
+            check_regex(&pattern)?;
+        }
+        let prefix = Datum::from(kind.prefix(&pattern).as_str());
         let mut edge = key.to_vec();
         append_key(
             column,

@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
 //!  2. `rewrite`, `sublink`: smaller and flatter queries of the same meaning.
-//!  3. `estimate`, `scan` (with `literals`), `join`: rows and costs; one relation; several.
+//!  3. `estimate`, `scan` (with `binding`, `union` and `literals`), `join`: rows and costs; one relation; several.
 //!  4. `append`, `prune`, `disjunction`: tables of several parts, conditions that concern several tables.
 //!  5. `select`, `finish`, `with`, `recursion`, `modify`, `merge`: what stands above the joins; `volatile`: what may not move.
 //!
@@ -32,6 +32,7 @@ use mote_sql::catalog::Relation;
 use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
 
 mod append;
+mod binding;
 mod disjunction;
 mod estimate;
 mod finish;

@@ -7,7 +7,7 @@ use mote_types::datetime::TimeZone;
 use mote_types::key::{Fit, follows_zone};
 
 use super::Planner;
-use super::scan::Binding;
+use super::binding::Binding;
 use crate::plan::node::{AnyOf, PruneBranch, PruneCondition, Pruning};
 use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::IndexKey;
@@ -125,7 +125,7 @@ impl Planner<'_> {
                 value
             };
             return Some(match self.binding(condition, item, key) {
-                None | Some(Binding::Like(_) | Binding::Bound(_, _, Fit::Near)) => continue,
+                None | Some(Binding::Prefix(_) | Binding::Bound(_, _, Fit::Near)) => continue,
                 Some(Binding::Equal(value)) => {
                     PruneCondition::Compare(number, Comparison::Equal, folded(value))
                 }

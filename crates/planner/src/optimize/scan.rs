@@ -1,30 +1,25 @@
 //! Access paths of one base relation: which index, bound by what, in which order.
 //!
-//! A condition can bind an index key if one side is the key's column (or its expression), as it is or in a wider type, and
-//! the other does not read the relation. The value may be of another type than the key: what it says of the keys is found out
-//! when the scan opens (`mote_types::key::place`), and only which types fit is decided here. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
-//! An OR can be read by several indexes (`union`).
+//! What a condition says about a key is found out in `binding`. Equality binds a prefix of the keys; the key behind it may be
+//! bounded; what is left is a filter. An OR can be read by several indexes (`union`).
 //! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
 
-use mote_types::catalog::range::{is_multirange, is_range};
-use mote_types::catalog::user::is_enum;
-use mote_types::key::{Fit, fit, widens};
-use mote_types::pattern::like_prefix;
-use mote_types::{ColumnType, Datum, oid};
+use mote_types::ColumnType;
+use mote_types::key::Fit;
 
 use super::Planner;
+use super::binding::{Binding, column_of, over_item};
 use super::estimate::{
     DESCENT_COST, FETCH_COST, all_hold, index_rows, known, prefix_rows, scan_cost, table_rows,
 };
 use super::union::Union;
-use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
-use mote_sql::bind::query::FIRST_SYSTEM_COLUMN;
-use mote_sql::builtin::operator::{Comparison, comparison_of};
+use crate::plan::node::{AnyOf, IndexBound, IndexEquality, Pattern};
+use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use mote_sql::expr::implication::implied;
 use mote_sql::expr::{Expr, RowOperator, SortKey};
 
-/// The part of the keys that begins as a LIKE pattern does, as long as nothing is known of either.
+/// The part of the keys that begins as a pattern does, as long as nothing is known of either.
 const PREFIX_PART: f64 = 0.1;
 
 /// Elements of an array, as long as nothing is known of it.
@@ -40,7 +35,7 @@ pub(super) struct Access {
     pub equals: Vec<IndexEquality>,
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
-    pub prefix_of: Option<Expr>,
+    pub prefix_of: Option<Pattern>,
     pub backward: bool,
     pub single_row: bool,
     /// Positions of the conditions that the index decides.
@@ -62,7 +57,7 @@ struct BoundKeys {
     fan_out: Option<f64>,
     lower: Option<IndexBound>,
     upper: Option<IndexBound>,
-    prefix_of: Option<Expr>,
+    prefix_of: Option<Pattern>,
     used: Vec<usize>,
     /// Positions of conditions that bound the scan and are looked at again for each row.
     near: Vec<usize>,
@@ -106,155 +101,7 @@ impl BoundKeys {
     }
 }
 
-/// What a condition says about one key.
-pub(super) enum Binding {
-    Equal(Expr),
-    IsNull,
-    Any(AnyOf),
-    /// The value's type fits the key's: a near one leaves the condition to be looked at.
-    Bound(Comparison, Expr, Fit),
-    /// LIKE this pattern.
-    Like(Expr),
-}
-
-fn is_text_family(ty: oid::Oid) -> bool {
-    matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
-}
-
-/// Matches of such a pattern can begin with anything.
-fn begins_with_wildcard(pattern: &Expr) -> bool {
-    match pattern {
-        Expr::Constant(Datum::Text(pattern), _) => like_prefix(pattern).is_empty(),
-        _ => false,
-    }
-}
-
-/// The comparison must be that of the type which the key is compared in, not of one that it was turned into on the way.
-fn is_own(declared: oid::Oid, side: oid::Oid) -> bool {
-    declared == side
-        || (is_text_family(declared) && is_text_family(side))
-        || (declared == oid::ANYARRAY && ColumnType::new(side).is_array())
-        || (declared == oid::ANYENUM && is_enum(side))
-        || (declared == oid::ANYRANGE && is_range(side))
-        || (declared == oid::ANYMULTIRANGE && is_multirange(side))
-        || (declared == oid::OID && mote_types::catalog::is_oid_like(side))
-}
-
 impl Planner<'_> {
-    /// Does the expression read this item, itself or through a sub-query?
-    fn reads(&self, expr: &Expr, item: u16) -> bool {
-        expr.any(&mut |inner| match inner {
-            Expr::Variable { relation, .. } => *relation == item,
-            Expr::SubPlan(call) => self.subquery_reads[call.plan as usize].contains(&item),
-            _ => false,
-        })
-    }
-
-    /// Is this expression the index key?
-    pub(super) fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
-        match (&key.target, expr) {
-            (
-                IndexKeyTarget::Column(column),
-                Expr::Variable {
-                    relation, column: c, ..
-                },
-            ) => *relation == item && c == column,
-            (IndexKeyTarget::Expression(_, stored), _) => {
-                !matches!(expr, Expr::Variable { .. } | Expr::Constant(..))
-                    && over_item(stored, item).same(expr)
-            }
-            _ => false,
-        }
-    }
-
-    /// The type in which this side of a comparison has the index key: its own or a wider one. None: it is something else.
-    fn key_side(&self, side: &Expr, item: u16, key: &IndexKey) -> Option<oid::Oid> {
-        if self.is_key(side, item, key) {
-            return Some(key.ty.oid);
-        }
-        match side {
-            Expr::Cast { argument, ty, .. } if ty.typmod == -1 && self.is_key(argument, item, key) => {
-                widens(key.ty.oid, ty.oid).then_some(ty.oid)
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
-        match condition {
-            Expr::Call {
-                function, arguments, ..
-            } => {
-                let [left, right] = arguments.as_slice() else {
-                    return None;
-                };
-                if let "textlike" | "namelike" = function.signature().body {
-                    let is_usable = is_text_family(self.key_side(left, item, key)?)
-                        && !self.reads(right, item)
-                        && !self.is_unstable(right)
-                        && !begins_with_wildcard(right);
-                    return is_usable.then(|| Binding::Like(right.clone()));
-                }
-                let (comparison, operator) = comparison_of(*function)?;
-                let (comparison, value, side, declared) = match self.key_side(left, item, key) {
-                    Some(side) if !self.reads(right, item) => (comparison, right, side, operator.left),
-                    _ => {
-                        let side = self.key_side(right, item, key)?;
-                        if self.reads(left, item) {
-                            return None;
-                        }
-                        (comparison.commuted(), left, side, operator.right)
-                    }
-                };
-                if !is_own(declared, side) || self.is_unstable(value) {
-                    return None;
-                }
-                let fit = fit(value.ty().oid, key.ty.oid)?;
-                match comparison {
-                    Comparison::Equal if fit == Fit::Exact => Some(Binding::Equal(value.clone())),
-                    Comparison::NotEqual => None,
-                    other => Some(Binding::Bound(other, value.clone(), fit)),
-                }
-            }
-            Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
-            Expr::InList {
-                argument,
-                list,
-                negated: false,
-                ..
-            } if self.key_side(argument, item, key).is_some() => {
-                let is_usable = |value: &Expr| {
-                    fit(value.ty().oid, key.ty.oid) == Some(Fit::Exact)
-                        && !self.reads(value, item)
-                        && !self.is_unstable(value)
-                };
-                list.iter()
-                    .all(is_usable)
-                    .then(|| Binding::Any(AnyOf::List(list.clone())))
-            }
-            Expr::ArrayComparison {
-                function,
-                argument,
-                array,
-                all: false,
-            } if self.key_side(argument, item, key).is_some()
-                && !self.reads(array, item)
-                && !self.is_unstable(array) =>
-            {
-                let (comparison, _) = comparison_of(*function)?;
-                let fit = fit(array.ty().element()?.oid, key.ty.oid)?;
-                let usable = fit == Fit::Exact && comparison == Comparison::Equal;
-                usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
-            }
-            _ => None,
-        }
-    }
-
-    /// Values that change from row to row cannot be looked up once.
-    fn is_unstable(&self, value: &Expr) -> bool {
-        value.is_volatile()
-    }
-
     /// The best way to read `item` under these conditions; `sort` is an order that would be welcome.
     pub(super) fn best_access(
         &self,
@@ -419,7 +266,7 @@ impl Planner<'_> {
                 }
                 self.bounds(item, &index.keys[position..], conditions, &mut bound);
                 if bound.lower.is_none() && bound.upper.is_none() {
-                    bound.prefix_of = self.pattern(item, key, conditions);
+                    self.pattern(item, key, conditions, &mut bound);
                 }
                 break;
             };
@@ -463,14 +310,15 @@ impl Planner<'_> {
         found
     }
 
-    /// A pattern that the key behind the equal ones must be LIKE.
-    fn pattern(&self, item: u16, key: &IndexKey, conditions: &[&Expr]) -> Option<Expr> {
-        conditions
-            .iter()
-            .find_map(|condition| match self.binding(condition, item, key)? {
-                Binding::Like(pattern) => Some(pattern),
-                _ => None,
-            })
+    /// A pattern that the key behind the equal ones must match; which of those that begin so match, is looked at again.
+    fn pattern(&self, item: u16, key: &IndexKey, conditions: &[&Expr], bound: &mut BoundKeys) {
+        for (slot, condition) in conditions.iter().enumerate() {
+            if let Some(Binding::Prefix(pattern)) = self.binding(condition, item, key) {
+                bound.prefix_of = Some(pattern);
+                bound.near.push(slot);
+                return;
+            }
+        }
     }
 
     /// Bounds on the first of `keys`, which stand behind the equal ones, in terms of values (whatever the key's direction).
@@ -655,24 +503,5 @@ fn sort_cost(sort: &[SortKey], rows: f64) -> f64 {
     match sort.is_empty() {
         true => 0.0,
         false => rows * (rows + 1.0).log2() * 0.2,
-    }
-}
-
-/// A stored expression over the relation's row as one over the item's variables.
-fn over_item(stored: &Expr, item: u16) -> Expr {
-    let mut expr = stored.clone();
-    expr.rewrite(&mut |inner| match inner {
-        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => Some(column_of(item, *index, *ty)),
-        _ => None,
-    });
-    expr
-}
-
-fn column_of(item: u16, column: u16, ty: ColumnType) -> Expr {
-    Expr::Variable {
-        relation: item,
-        column,
-        ty,
-        location: -1,
     }
 }

@@ -13,6 +13,7 @@ mod modify;
 use std::sync::Arc;
 
 use mote_types::ColumnType;
+use mote_types::pattern::PatternKind;
 
 use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::Relation;
@@ -195,9 +196,8 @@ pub struct IndexScan {
     /// is descending.
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
-    /// Instead of bounds: a LIKE pattern, whose matches begin with what stands before its first wildcard. The filter decides
-    /// which of the keys that begin so match.
-    pub prefix_of: Option<Expr>,
+    /// Instead of bounds: a pattern whose matches all begin alike. The filter decides which of the keys that begin so match.
+    pub prefix_of: Option<Pattern>,
     pub backward: bool,
     /// What the index does not decide. Over the scan's own columns.
     pub filter: Option<Expr>,
@@ -207,6 +207,13 @@ pub struct IndexScan {
     /// EvalPlanQual on the newest version. Columns needed for it are part of `columns`.
     pub recheck: Option<Expr>,
     pub expected: Expected,
+}
+
+/// A pattern of which only the fixed beginning counts.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pub kind: PatternKind,
+    pub value: Expr,
 }
 
 /// A row counts for the first input whose test it passes, so that it comes once. The order is no order.

@@ -303,6 +303,8 @@ fn index_scan_exprs(scan: &mut IndexScan, visit: &mut dyn FnMut(&mut Expr)) {
         visit(&mut bound.value);
         bound.further.iter_mut().for_each(&mut *visit);
     });
-    scan.prefix_of.iter_mut().for_each(&mut *visit);
+    scan.prefix_of
+        .iter_mut()
+        .for_each(|pattern| visit(&mut pattern.value));
     scan.filter.iter_mut().chain(&mut scan.recheck).for_each(visit);
 }

@@ -7,7 +7,8 @@ use mote_sql::builtin::function::FunctionId;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::{BooleanTest, Expr};
 use mote_types::Datum;
-use mote_types::pattern::{Escape, LikePattern, like_prefix};
+use mote_types::are::{Options, Regex};
+use mote_types::pattern::{Escape, LikePattern, PatternKind};
 
 use super::column::{Known, UNKNOWN_BOUND, known};
 use super::distinct_values;
@@ -274,7 +275,9 @@ fn call(function: FunctionId, arguments: &[Expr], items: &[RangeItem]) -> f64 {
             .fold(1.0, f64::min),
         Some((Comparison::NotEqual, _)) => 0.995,
         Some(_) => UNKNOWN_BOUND,
-        None => like(function, arguments, items).unwrap_or(0.1),
+        None => {
+            (like(function, arguments, items).or_else(|| begun(function, arguments, items))).unwrap_or(0.1)
+        }
     }
 }
 
@@ -290,7 +293,7 @@ fn like(function: FunctionId, arguments: &[Expr], items: &[RangeItem]) -> Option
     };
     let column = known(argument, items)?;
     let parsed = LikePattern::new(pattern, Escape::default()).ok()?;
-    let prefix = like_prefix(pattern);
+    let prefix = PatternKind::Like.prefix(pattern);
     let part = match parsed.is_exact() {
         true => column.equals(&Datum::from(prefix.as_str())),
         false => {
@@ -300,6 +303,30 @@ fn like(function: FunctionId, arguments: &[Expr], items: &[RangeItem]) -> Option
         }
     };
     Some(if negated { column.differs(part) } else { part })
+}
+
+/// `~` with a fixed beginning and `^@` of a column with statistics: what follows the beginning is taken to be anything.
+fn begun(function: FunctionId, arguments: &[Expr], items: &[RangeItem]) -> Option<f64> {
+    let [argument, Expr::Constant(Datum::Text(pattern), _)] = arguments else {
+        return None;
+    };
+    let (kind, regex) = match function.signature().body {
+        "textregexeq" | "nameregexeq" => {
+            let regex = Regex::new(pattern, Options::default()).ok()?;
+            (PatternKind::Regex, Some(regex))
+        }
+        "text_starts_with" => (PatternKind::StartsWith, None),
+        _ => return None,
+    };
+    let prefix = kind.prefix(pattern);
+    if prefix.is_empty() {
+        return None;
+    }
+    let matches = |text: &str| match &regex {
+        Some(regex) => regex.is_match(text).unwrap_or(false),
+        None => text.starts_with(&prefix),
+    };
+    Some(known(argument, items)?.matches(&prefix, "%", &matches))
 }
 
 /// The part of rows in which an expression has one particular value, of which nothing is known.

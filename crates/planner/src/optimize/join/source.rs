@@ -465,7 +465,7 @@ impl Planner<'_> {
             }
         }
         if let Some(pattern) = &mut scan.prefix_of {
-            self.resolve(pattern, &[])?;
+            self.resolve(&mut pattern.value, &[])?;
         }
         Ok(())
     }

@@ -76,9 +76,10 @@ pub(super) fn index_condition(scan: &IndexScan, names: Names<'_>) -> String {
     }
     if let Some(pattern) = &scan.prefix_of {
         parts.push(format!(
-            "({} ~~ {})",
+            "({} {} {})",
             key_name(scan.equals.len()),
-            shown(pattern, names)
+            pattern.kind.operator(),
+            shown(&pattern.value, names)
         ));
     }
     if parts.is_empty() {
