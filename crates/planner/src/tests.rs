@@ -4,6 +4,7 @@
 //! EXPLAIN text without costs; errors by SQLSTATE, message and position.
 
 mod errors;
+mod exists;
 mod explain;
 pub(crate) mod fixture;
 mod implication;

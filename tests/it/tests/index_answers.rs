@@ -1,5 +1,5 @@
 //! Conditions that several indexes answer together, or one answers in parts: OR over columns, rows compared with rows, values of
-//! near types, min beside max. A table with indexes answers as one without, whatever the condition, the kind of statement and the
+//! near types, patterns with a fixed beginning, NOT of a comparison, EXISTS over few rows, min beside max. A table with indexes answers as one without, whatever the condition, the kind of statement and the
 //! order of the index; and a row that changes while somebody waits for it is judged by the whole condition.
 
 use mote_common::prng::Prng;
@@ -26,7 +26,11 @@ const TABLES: &str = "
     create table parts_2 partition of parts for values from (9) to (maxvalue);
     create table parts_d partition of parts default;
     create index on parts (a, b); create index on parts (c); create index on parts (d); create index on parts (e, a desc);
-    insert into indexed select * from plain; insert into parts select * from plain; analyze;";
+    insert into indexed select * from plain; insert into parts select * from plain;
+    create table few (k int, l bigint, m numeric, t text, w timestamptz, v int);
+    insert into few select nullif(i % 7 * 3, 6), nullif(i % 5, 2), (i % 9) / 2.0, 't' || i % 6, timestamptz '2026-03-25' + i % 8 * interval '12 hours', i
+            from generate_series(1, 30) i;
+    analyze;";
 
 struct Generator(Prng);
 
@@ -73,14 +77,40 @@ impl Generator {
     }
 
     fn term(&mut self) -> String {
-        match self.0.below(8) {
+        match self.0.below(11) {
             0 => self.row_comparison(),
             1 => format!("{} is null", self.one(&["a", "b", "c"])),
             2 => format!("a in ({}, {}, null)", self.number(), self.number()),
             3 => format!("b = any(array[{}, {}])", self.number(), self.number()),
-            4 => format!("c like 't{}%'", self.number() % 3),
-            5 => format!("a between {} and {}", self.number() % 12, self.number()),
+            4 | 5 => self.pattern(),
+            6 => format!("a between {} and {}", self.number() % 12, self.number()),
+            7 => format!("not ({})", self.comparison()),
+            8 => self.negation(),
             _ => self.comparison(),
+        }
+    }
+
+    fn pattern(&mut self) -> String {
+        let number = self.number() % 3;
+        match self.0.below(7) {
+            0 => format!("c like 't{number}%'"),
+            1 => format!("c ~ '^t{number}'"),
+            2 => format!("c ~ '^t{number}?'"),
+            3 => format!("c ~ '^t{number}[2-5]$'"),
+            4 => format!("c ~ '^t{number}|^t7'"),
+            5 => format!("c ^@ 't{number}'"),
+            _ => format!("starts_with(c, 't{number}')"),
+        }
+    }
+
+    fn negation(&mut self) -> String {
+        let (x, y) = (self.number(), self.number());
+        match self.0.below(5) {
+            0 => format!("not (a <> {x} or b < {y})"),
+            1 => format!("not (a < {x} and c <> 't{y}')"),
+            2 => format!("not (a <> all (array[{x}, {y}]))"),
+            3 => format!("not (a = any (array[{x}, {y}, null]))"),
+            _ => format!("not (a not in ({x}, {y}))"),
         }
     }
 
@@ -117,6 +147,82 @@ fn answers(client: &mut RawClient, table: &str, condition: &str) -> Vec<Vec<Stri
     .iter()
     .map(|sql| client.rows(sql))
     .collect()
+}
+
+/// What EXISTS and IN over few rows leave of the rows of `table x`.
+const TESTS: &[&str] = &[
+    "exists (select from few where k = x.a and v < 20)",
+    "exists (select from few where k = x.a and l = x.b)",
+    "exists (select from few where k + 1 = x.a)",
+    "exists (select from few where l = x.a and v > 3)",
+    "exists (select from few where m = x.e)",
+    "exists (select from few where w = x.d)",
+    "exists (select from few f join few g on f.v = g.v + 1 where f.k = x.a and g.l = x.b)",
+    "exists (select from few where k = x.a and m < x.e)",
+    "exists (select from few where k = x.a or l = x.b)",
+    "not exists (select from few where k = x.a and v < 20)",
+    "not exists (select from few where k = x.a and l = x.b)",
+    "a in (select k from few)",
+    "(b, a) in (select l, k from few where v < 25)",
+    "a in (select k from few group by k having count(*) > 4)",
+    "a in (select k from few order by v limit 4)",
+    "c in (select t from few) and exists (select from few where k = x.a)",
+    "d in (select w from few)",
+    "d in (select w::date from few)",
+    "(a, b) in ((3, 4), (6, 1), (3, 4), (null, 2))",
+];
+
+/// The rows that such a test leaves, read, locked, changed and joined.
+fn tested(client: &mut RawClient, table: &str, test: &str) -> Vec<Vec<String>> {
+    [
+        format!("select id from {table} x where {test} order by id"),
+        format!("select id from {table} x where {test} order by id for update"),
+        format!("select x.id, y.id from {table} x join {table} y on y.b = x.a where y.id < 90 and {test} order by 1, 2"),
+        format!("select count(*) from {table} x where a = 3 and {test}"),
+        format!(
+            "begin; with u as (update {table} x set n = n + 1, a = coalesce(a, 0) + 1 where {test} returning id, n, a) \
+             select id, n, a from u order by id; rollback"
+        ),
+        format!("begin; delete from {table} x where {test}; select count(*), sum(id) from {table}; rollback"),
+    ]
+    .iter()
+    .map(|sql| client.rows(sql))
+    .collect()
+}
+
+#[test]
+fn rows_with_a_partner_come_once() {
+    let server = TestServer::start("index-answers-partners");
+    let mut client = RawClient::connect(&server);
+    client.rows(&TABLES.replace("ROWS", &ROWS.to_string()));
+    // Where a day is left out two dates begin at one instant.
+    for zone in ["UTC", "Europe/Berlin", "Pacific/Apia"] {
+        client.rows(&format!("set timezone = '{zone}'"));
+        for test in TESTS {
+            let wanted = tested(&mut client, "plain", test);
+            for table in ["indexed", "parts"] {
+                assert_eq!(
+                    tested(&mut client, table, test),
+                    wanted,
+                    "{zone}, {table}: {test}"
+                );
+            }
+        }
+    }
+    // 30 December 2011 was no day in Samoa: both dates are the same instant, and the row has two partners.
+    client.rows(
+        "create table moments (at timestamptz primary key); insert into moments values ('2011-12-31'), ('2012-01-02'); \
+         create table days (day date); insert into days values ('2011-12-30'), ('2011-12-31'), ('2011-12-31'); analyze",
+    );
+    for test in [
+        "exists (select from days where day = at)",
+        "at in (select day from days)",
+        "at in (date '2011-12-30', date '2011-12-31')",
+        "(at, 1) in ((date '2011-12-30', 1), (date '2011-12-31', 1))",
+    ] {
+        let rows = client.rows(&format!("select count(*) from moments where {test}"));
+        assert_eq!(rows, ["1"], "{test}");
+    }
 }
 
 #[test]
@@ -184,6 +290,61 @@ fn an_or_of_indexed_columns_reads_no_table() {
         .rows("explain select * from t where a = 5 or c = 'x7'")
         .join("\n");
     assert!(plan.contains("Seq Scan"), "an arm without an index: {plan}");
+}
+
+#[test]
+fn few_rows_look_a_large_table_up() {
+    let server = TestServer::start("index-answers-few");
+    let mut client = RawClient::connect(&server);
+    client.rows(
+        "create table big (id int primary key, a int, c text); insert into big select i, i, 'x' || i from generate_series(1, 20000) i; \
+         create index on big (a); create index on big (c text_pattern_ops); \
+         create table small (k int, v int); insert into small select i % 10, i from generate_series(1, 50) i; \
+         create table wide (k int primary key); insert into wide select generate_series(1, 20000); analyze",
+    );
+    for (condition, index) in [
+        (
+            "exists (select 1 from small s where s.k = b.id and s.v > 3)",
+            "big_pkey",
+        ),
+        (
+            "exists (select 1 from small s where s.k + 1 = b.id and s.v = b.a)",
+            "big_",
+        ),
+        ("id in (select k from small)", "big_pkey"),
+        (
+            "id in (select k from small) and exists (select from wide where wide.k = b.a)",
+            "big_pkey",
+        ),
+        ("c = 'x7' and id in (select k from wide)", "wide_pkey"),
+        ("c ~ '^x77' and a < 30000", "big_c_idx"),
+        ("c ^@ 'x77'", "big_c_idx"),
+        ("starts_with(c, 'x77')", "big_c_idx"),
+        ("not (id <> 5)", "big_pkey"),
+        ("not (id >= 5 or a < 2)", "big_"),
+        ("not (id <> all (array[3, 4]))", "big_pkey"),
+    ] {
+        for sql in [
+            format!("explain select * from big b where {condition}"),
+            format!("explain select * from big b where {condition} for update"),
+            format!("explain delete from big b where {condition}"),
+        ] {
+            let plan = client.rows(&sql).join("\n");
+            assert!(plan.contains(&format!("using {index}")), "{sql}: {plan}");
+            assert!(!plan.contains("Seq Scan on big"), "{sql}: {plan}");
+        }
+    }
+    // Many rows: each of the large table is asked.
+    let plan = client
+        .rows("explain select * from big b where exists (select from wide where wide.k = b.id)")
+        .join("\n");
+    assert!(plan.contains("Hash Semi Join"), "{plan}");
+    let error = client.query("select * from big where c ~ '^zz('");
+    assert_eq!(
+        mote_it::wire::sqlstate(&error).as_deref(),
+        Some("2201B"),
+        "no row begins so, and the pattern is none"
+    );
 }
 
 /// The newest version of a row is judged by the whole OR, and once, whichever arm had found the old one.

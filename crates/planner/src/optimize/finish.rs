@@ -6,7 +6,7 @@
 use mote_common::SqlResult;
 use mote_types::{Datum, oid};
 
-use super::estimate::{groups, known};
+use super::estimate::distinct_rows;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Node, RowLock, RowMark, ScanId};
 use mote_sql::bind::query::{BoundDistinct, BoundQuery, BoundTarget, ItemKind, ROW_MARK};
@@ -171,11 +171,7 @@ impl Planner<'_> {
         joined: Joined,
     ) -> SqlResult<Joined> {
         let exprs: Vec<Expr> = targets.iter().map(|target| target.expr.clone()).collect();
-        let is_known = |expr: &Expr| matches!(expr, Expr::Constant(..)) || known(expr, &self.items).is_some();
-        let rows = match exprs.iter().all(is_known) {
-            true => groups(&exprs, joined.rows, &self.items),
-            false => (joined.rows / 2.0).max(1.0),
-        };
+        let rows = distinct_rows(&exprs, joined.rows, &self.items);
         let projected = self.project(targets, joined, true)?;
         let node = Node::Distinct {
             input: Box::new(projected.node),

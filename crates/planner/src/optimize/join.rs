@@ -6,7 +6,7 @@
 //! are units as well: one may come as soon as what it reads is there, so that rows without a partner are not joined with
 //! other tables first. Outer joins keep their place: what stands left of them is planned first.
 //!
-//! Read this file (FROM as a whole), then `late` (EXISTS and IN), `source` (one unit), `equivalence`, `order`, `pair`.
+//! Read this file (FROM as a whole), then `late` and `unique` (EXISTS and IN), `source` (one unit), `equivalence`, `order`, `pair`.
 //!
 //! Source: Selinger et al. (SIGMOD 1979); PostgreSQL's joinrels.c does the same over bushy trees, and geqo beyond a number of tables
 //! where this is greedy.
@@ -16,8 +16,10 @@ mod late;
 mod order;
 mod pair;
 mod source;
+mod unique;
 
 pub(super) use source::ScanSource;
+pub(super) use unique::is_equal_to_one;
 
 use std::sync::Arc;
 
@@ -51,6 +53,8 @@ struct Part {
     items: Vec<u16>,
     /// What concerns it alone.
     conditions: Vec<Expr>,
+    /// Of an EXISTS or IN whose rows may be joined by their distinct keys: those.
+    keys: Vec<Expr>,
 }
 
 /// Something that is joined as a whole.
@@ -61,6 +65,8 @@ struct Unit {
     after: Vec<u16>,
     /// What it reads of `after` it reads inside.
     lateral: bool,
+    /// Its distinct keys may be joined before what it reads.
+    unique: Option<unique::Unique>,
     side: Side,
     rows: f64,
     cost: f64,
@@ -146,6 +152,7 @@ impl Planner<'_> {
             kind: JoinKind::Inner,
             tree,
             conditions: Vec::new(),
+            keys: Vec::new(),
         };
         let mut parts: Vec<Part> = trees.into_iter().map(part).collect();
         if parts.len() > UNITS_MAX {

@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
-//!  2. `rewrite`, `sublink`: smaller and flatter queries of the same meaning.
+//!  2. `rewrite`, `equality`, `sublink`: smaller and flatter queries of the same meaning.
 //!  3. `estimate`, `scan` (with `binding`, `union` and `literals`), `join`: rows and costs; one relation; several.
 //!  4. `append`, `prune`, `disjunction`: tables of several parts, conditions that concern several tables.
 //!  5. `select`, `finish`, `with`, `recursion`, `modify`, `merge`: what stands above the joins; `volatile`: what may not move.
@@ -34,6 +34,7 @@ use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
 mod append;
 mod binding;
 mod disjunction;
+mod equality;
 mod estimate;
 mod finish;
 mod join;
@@ -254,26 +255,40 @@ impl Planner<'_> {
     /// Fills `subquery_reads`; again after a rewrite has changed what variables mean.
     pub(super) fn note_subquery_reads(&mut self) {
         for number in 0..self.subqueries.len() {
-            if self.subqueries[number].is_none() {
-                continue;
-            }
-            let mut read = Vec::new();
-            visit_called(
-                &[number as u16],
-                &mut self.items,
-                &mut self.subqueries,
-                &mut |expr| {
-                    expr.visit(&mut |inner| {
-                        if let Expr::Variable { relation, .. } = inner
-                            && !read.contains(relation)
-                        {
-                            read.push(*relation);
-                        }
-                    });
-                },
-            );
-            self.subquery_reads[number] = read;
+            self.note_reads_of(number);
         }
+    }
+
+    /// The same where a rewrite has changed what the variables of one item mean: a statement may have thousands of sub-queries that
+    /// do not read it.
+    pub(super) fn note_readers_of(&mut self, item: u16) {
+        for number in 0..self.subqueries.len() {
+            if self.subquery_reads[number].contains(&item) {
+                self.note_reads_of(number);
+            }
+        }
+    }
+
+    fn note_reads_of(&mut self, number: usize) {
+        if self.subqueries[number].is_none() {
+            return;
+        }
+        let mut read = Vec::new();
+        visit_called(
+            &[number as u16],
+            &mut self.items,
+            &mut self.subqueries,
+            &mut |expr| {
+                expr.visit(&mut |inner| {
+                    if let Expr::Variable { relation, .. } = inner
+                        && !read.contains(relation)
+                    {
+                        read.push(*relation);
+                    }
+                });
+            },
+        );
+        self.subquery_reads[number] = read;
     }
 
     /// Adds an item that the planner invents.

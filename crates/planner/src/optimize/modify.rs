@@ -225,7 +225,7 @@ impl Planner<'_> {
     ) -> SqlResult<Joined> {
         let folder = self.folder;
         from.for_each_expr_mut(&mut |expr| simplify(expr, folder));
-        self.filter_rewrites(&mut from)?;
+        self.filter_rewrites(&mut from);
         for target in returning.unwrap_or(&[]) {
             self.need(&target.expr);
         }

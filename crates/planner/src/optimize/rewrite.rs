@@ -2,52 +2,56 @@
 //!
 //!  1. Constants fold, conjunctions flatten, what all arms of an OR share leaves it (`disjunction`).
 //!  2. Derived tables that only select, project and join move into their parent.
-//!  3. IN and EXISTS become joins (`sublink`), and row lists `(a, b) IN ((1, 2), ..)` joins with their distinct values.
+//!  3. Row lists `(a, b) IN ((1, 2), ..)` become joins with their distinct values, IN and EXISTS joins (`sublink`).
 //!  4. Outer joins whose null-extended rows a condition rejects become inner joins.
-//!  5. Equality with a constant spreads over columns that are equal.
+//!  5. Equality with a constant spreads over columns that are equal (`equality`).
 
-use mote_common::SqlResult;
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
 use super::disjunction::{conjuncts_with_common, factor_joins, has_parts};
+use super::join::is_equal_to_one;
 use mote_sql::bind::items_of;
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
     SelectBody, collect_subplans, visit_deep,
 };
-use mote_sql::builtin::operator::{Comparison, comparison_of, exact_operator};
+use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
 
 impl Planner<'_> {
     /// All rewrites of one level. The query's body is `body`, taken out of it.
-    pub(super) fn rewrite(&mut self, query: &mut BoundQuery, body: &mut SelectBody) -> SqlResult<()> {
+    pub(super) fn rewrite(&mut self, query: &mut BoundQuery, body: &mut SelectBody) {
+        self.flatten(query, body);
+        self.filter_rewrites(body);
+    }
+
+    /// Smaller expressions and fewer derived tables.
+    pub(super) fn flatten(&mut self, query: &mut BoundQuery, body: &mut SelectBody) {
         let folder = self.folder;
         query.for_each_expr_mut(&mut |expr| simplify(expr, folder));
         body.for_each_expr_mut(&mut |expr| simplify(expr, folder));
         self.pull_up(query, body);
-        self.filter_rewrites(body)?;
-        Ok(())
     }
 
     /// The rewrites of FROM and WHERE, for SELECT and for modifying statements.
-    pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) -> SqlResult<()> {
+    pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) {
         if body.filter.iter().any(has_parts) {
             let conditions = std::mem::take(&mut body.filter).into_iter();
             body.filter = conditions.flat_map(conjuncts_with_common).collect();
         }
         body.from.iter_mut().for_each(factor_joins);
         if body.from.is_empty() {
-            return Ok(());
+            return;
+        }
+        for position in 0..body.filter.len() {
+            self.row_list(position, body);
         }
         for conjunct in std::mem::take(&mut body.filter) {
             if let Some(rest) = self.sublink(conjunct, body) {
                 body.filter.push(rest);
             }
-        }
-        for position in 0..body.filter.len() {
-            self.row_list(position, body);
         }
         let filter = std::mem::take(&mut body.filter);
         let above = Above {
@@ -57,7 +61,6 @@ impl Planner<'_> {
         body.from.iter_mut().for_each(|tree| reduce_outer(tree, &above));
         body.filter = filter;
         self.spread_equality(body);
-        Ok(())
     }
 
     /// Moves simple derived tables into this level.
@@ -109,14 +112,20 @@ impl Planner<'_> {
                     _ => None,
                 });
             };
-            self.substitute(query, body, &substitute);
+            self.substitute(query, body, item, &substitute);
         }
     }
 
-    /// Applies a substitution to everything of this level, derived tables and sub-queries included.
-    fn substitute(&mut self, query: &mut BoundQuery, body: &mut SelectBody, substitute: &dyn Fn(&mut Expr)) {
+    /// Applies the substitution of an item to everything of this level, derived tables and sub-queries included.
+    fn substitute(
+        &mut self,
+        query: &mut BoundQuery,
+        body: &mut SelectBody,
+        item: u16,
+        substitute: &dyn Fn(&mut Expr),
+    ) {
         self.visit_level(query, body, &mut |expr| substitute(expr));
-        self.note_subquery_reads();
+        self.note_readers_of(item);
     }
 
     /// Visits what [`visit_deep`] visits, while the query's body is out of it.
@@ -229,7 +238,11 @@ impl Planner<'_> {
         let Some((columns, functions, rows)) = row_list_parts(arms) else {
             return;
         };
-        if !self.index_would_help(&columns, body) {
+        let finds_one = |function| {
+            comparison_of(function)
+                .is_some_and(|(_, operator)| is_equal_to_one(operator.left, operator.right))
+        };
+        if !functions.iter().copied().all(finds_one) || !self.index_would_help(&columns, body) {
             return;
         }
         let types: Vec<ColumnType> = rows[0].iter().map(Expr::ty).collect();
@@ -254,7 +267,7 @@ impl Planner<'_> {
             targets.collect(),
         );
         values.distinct = Some(BoundDistinct::All);
-        let item = self.derived(values, false);
+        let item = self.derived(values);
         let conditions =
             columns
                 .into_iter()
@@ -271,92 +284,6 @@ impl Planner<'_> {
         body.filter[position] = Expr::Constant(Datum::Bool(true), ColumnType::BOOL);
         body.filter.extend(conditions);
         body.from.push(FromTree::Item(item));
-    }
-
-    /// From `a = b` and `a = 1` follows `b = 1`.
-    fn spread_equality(&mut self, body: &mut SelectBody) {
-        let mut pairs: Vec<(Expr, Expr)> = Vec::new();
-        let mut known: Vec<(Expr, Expr)> = Vec::new();
-        let mut equalities: Vec<&Expr> = body.filter.iter().collect();
-        body.from
-            .iter()
-            .for_each(|tree| inner_conditions(tree, &mut equalities));
-        for condition in equalities {
-            let Expr::Call {
-                function, arguments, ..
-            } = condition
-            else {
-                continue;
-            };
-            let [left, right] = arguments.as_slice() else {
-                continue;
-            };
-            if !matches!(comparison_of(*function), Some((Comparison::Equal, _))) {
-                continue;
-            }
-            let fixed = |expr: &Expr| matches!(expr, Expr::Constant(..) | Expr::Parameter { .. });
-            match (left, right) {
-                (Expr::Variable { .. }, Expr::Variable { .. }) if left.ty().oid == right.ty().oid => {
-                    pairs.push((left.clone(), right.clone()));
-                }
-                (Expr::Variable { .. }, value) if fixed(value) => known.push((left.clone(), value.clone())),
-                (value, Expr::Variable { .. }) if fixed(value) => known.push((right.clone(), value.clone())),
-                _ => {}
-            }
-        }
-        let mut next = 0;
-        while next < known.len() {
-            let (column, value) = known[next].clone();
-            next += 1;
-            for (a, b) in &pairs {
-                let other = if a.same(&column) {
-                    b
-                } else if b.same(&column) {
-                    a
-                } else {
-                    continue;
-                };
-                if known.iter().any(|(known, _)| known.same(other)) {
-                    continue;
-                }
-                let found = exact_operator("=", other.ty().oid, value.ty().oid).or_else(|| {
-                    let text = mote_types::oid::TEXT;
-                    let stringy = mote_types::catalog::is_text_like(other.ty().oid)
-                        && other.ty().oid != mote_types::oid::BPCHAR
-                        && value.ty().oid == text;
-                    if stringy {
-                        exact_operator("=", text, text)
-                    } else {
-                        None
-                    }
-                });
-                let Some(operator) = found else { continue };
-                let arguments = vec![other.clone(), value.clone()];
-                body.filter.push(Expr::Call {
-                    function: operator.function,
-                    arguments,
-                    variadic: false,
-                    ty: ColumnType::BOOL,
-                    location: -1,
-                });
-                known.push((other.clone(), value.clone()));
-            }
-        }
-    }
-}
-
-/// Conditions of inner joins outside of outer joins.
-fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
-    if let FromTree::Join {
-        kind: FromJoin::Inner,
-        left,
-        right,
-        condition,
-    } = tree
-    {
-        conditions.extend(condition);
-        inner_conditions(left, conditions);
-        inner_conditions(right, conditions);
     }
 }
 

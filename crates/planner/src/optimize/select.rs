@@ -84,15 +84,9 @@ impl Planner<'_> {
         let (rows, cost) = (left.rows + right.rows, left.cost + right.cost);
         let node = match kind {
             SetOperationKind::Union => {
-                let mut inputs = Vec::new();
-                for arm in [left.node, right.node] {
-                    match arm {
-                        Node::Append(append) if append.merge.is_empty() && append.pruning.is_none() => {
-                            inputs.extend(append.inputs)
-                        }
-                        other => inputs.push(other),
-                    }
-                }
+                // A long chain of arms is put into one list, which grows at its end.
+                let mut inputs = arms_of(left.node);
+                inputs.extend(arms_of(right.node));
                 let append = Node::Append(Box::new(Append {
                     inputs,
                     merge: Vec::new(),
@@ -125,7 +119,7 @@ impl Planner<'_> {
     }
 
     fn select(&mut self, mut query: BoundQuery, mut body: SelectBody, exact: bool) -> SqlResult<Joined> {
-        self.rewrite(&mut query, &mut body)?;
+        self.rewrite(&mut query, &mut body);
         self.marks = !query.locks.is_empty();
         self.writes |= self.marks;
         self.note_needed(&query, &body);
@@ -500,5 +494,13 @@ fn grouped_rows(keys: &[Expr], sets: &[Vec<u16>], rows: f64, items: &[RangeItem]
             };
             sets.iter().map(|set| grouped(&of_set(set))).sum()
         }
+    }
+}
+
+/// The inputs of an arm of UNION that is a plain list of rows itself.
+fn arms_of(arm: Node) -> Vec<Node> {
+    match arm {
+        Node::Append(append) if append.merge.is_empty() && append.pruning.is_none() => append.inputs,
+        other => vec![other],
     }
 }

@@ -1,8 +1,8 @@
 //! Sub-queries in conditions turned into joins.
 //!
-//! `IN (query)` becomes a join with the distinct rows of the query where that lets an index of the outer relation be
-//! used, else a semi join; EXISTS, NOT EXISTS and an IN that reads the level around it become semi and anti joins, at any
-//! depth. What cannot become a join stays a condition, computed row by row.
+//! EXISTS, IN and NOT EXISTS become semi and anti joins, at any depth; what an IN over a plain query asks is an EXISTS. Whether a
+//! semi join becomes one with the distinct keys of the query is found out with the order of joins (`join/unique`). What cannot
+//! become a join stays a condition, computed row by row.
 
 use mote_types::ColumnType;
 
@@ -16,7 +16,7 @@ use mote_sql::bind::{conjuncts, items_of};
 use mote_sql::builtin::function::FunctionId;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::catalog::IndexKeyTarget;
-use mote_sql::expr::{Expr, SubPlanKind, simplify};
+use mote_sql::expr::{Expr, SubPlanKind};
 
 /// EXISTS and IN of a statement that become joins. Each makes the tree of the plan deeper by one, and who walks over that
 /// needs stack for each: a server must not end of a statement with thousands of them.
@@ -54,8 +54,8 @@ impl Planner<'_> {
                     return Some(conjunct);
                 }
                 let (left, functions) = (left.clone(), functions.clone());
-                if self.in_join(plan, &left, &functions, body)
-                    || self.correlated_in_join(plan, &left, &functions, body)
+                if self.plain_in_join(plan, &left, &functions, body)
+                    || self.in_join(plan, &left, &functions, body)
                 {
                     return None;
                 }
@@ -69,7 +69,7 @@ impl Planner<'_> {
         }
     }
 
-    /// `left IN (query)`: the query must not read this level.
+    /// `left IN (query)` over any query that does not read this level: a derived table.
     fn in_join(&mut self, plan: u16, left: &[Expr], functions: &[FunctionId], body: &mut SelectBody) -> bool {
         let own = items_of(&body.from);
         let Some(mut inner) = self.subqueries[plan as usize].take() else {
@@ -87,7 +87,6 @@ impl Planner<'_> {
             self.subqueries[plan as usize] = Some(inner);
             return false;
         }
-        let distinct = self.index_would_help(left, body);
         // The order says which rows LIMIT and DISTINCT ON leave.
         let chooses = inner.limit.is_some()
             || inner.offset.is_some()
@@ -96,79 +95,28 @@ impl Planner<'_> {
             inner.order_by.clear();
         }
         let types: Vec<ColumnType> = inner.targets.iter().map(|target| target.expr.ty()).collect();
-        let item = self.derived(inner, distinct);
-        let condition =
-            left.iter()
-                .zip(functions)
-                .zip(&types)
-                .enumerate()
-                .map(|(position, ((left, function), ty))| {
-                    let right = Expr::Variable {
-                        relation: item,
-                        column: position as u16,
-                        ty: *ty,
-                        location: -1,
-                    };
-                    Expr::Call {
-                        function: *function,
-                        arguments: vec![left.clone(), right],
-                        variadic: false,
-                        ty: ColumnType::BOOL,
-                        location: -1,
-                    }
-                });
-        let condition: Vec<Expr> = condition.collect();
-        if distinct {
-            add_item(body, item);
-            body.filter.extend(condition);
-        } else {
-            add_late_join(body, FromJoin::Semi, FromTree::Item(item), condition);
-        }
+        let item = self.derived(inner);
+        let columns = types.iter().enumerate().map(|(position, ty)| Expr::Variable {
+            relation: item,
+            column: position as u16,
+            ty: *ty,
+            location: -1,
+        });
+        let condition = compared(left, functions, columns).collect();
+        add_late_join(body, FromJoin::Semi, FromTree::Item(item), condition);
         true
     }
 
-    /// A derived table over a bound query, its duplicate rows dropped if asked.
-    pub(super) fn derived(&mut self, mut inner: BoundQuery, distinct: bool) -> u16 {
-        let columns = |query: &BoundQuery| {
-            let column = |target: &BoundTarget| ItemColumn {
-                name: target.name.clone(),
-                ty: target.expr.ty(),
-                origin: target.origin,
-            };
-            query.targets.iter().map(column).collect::<Vec<_>>()
+    /// A derived table over a bound query.
+    pub(super) fn derived(&mut self, inner: BoundQuery) -> u16 {
+        let column = |target: &BoundTarget| ItemColumn {
+            name: target.name.clone(),
+            ty: target.expr.ty(),
+            origin: target.origin,
         };
-        if distinct {
-            let plain = inner.has_plain_rows() && inner.distinct.is_none();
-            if plain {
-                inner.distinct = Some(BoundDistinct::All);
-            } else if !matches!(inner.distinct, Some(BoundDistinct::All)) {
-                let own = columns(&inner);
-                let types: Vec<_> = inner.targets.iter().map(|target| target.expr.ty()).collect();
-                let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
-                self.items[item as usize].columns = own;
-                let targets = types.iter().enumerate().map(|(position, ty)| BoundTarget {
-                    name: "".into(),
-                    expr: Expr::Variable {
-                        relation: item,
-                        column: position as u16,
-                        ty: *ty,
-                        location: -1,
-                    },
-                    origin: (mote_common::Oid::INVALID, 0),
-                    location: mote_grammar::ast::Location::NONE,
-                });
-                let targets = targets.collect();
-                let body = SelectBody {
-                    from: vec![FromTree::Item(item)],
-                    ..SelectBody::default()
-                };
-                inner = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
-                inner.distinct = Some(BoundDistinct::All);
-            }
-        }
-        let own = columns(&inner);
+        let columns = inner.targets.iter().map(column).collect();
         let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
-        self.items[item as usize].columns = own;
+        self.items[item as usize].columns = columns;
         item
     }
 
@@ -211,8 +159,8 @@ impl Planner<'_> {
             })
     }
 
-    /// `left IN (query)` over a plain query that reads this level: EXISTS with the comparisons among its conditions.
-    fn correlated_in_join(
+    /// `left IN (query)` over a plain query: EXISTS with the comparisons among its conditions.
+    fn plain_in_join(
         &mut self,
         plan: u16,
         left: &[Expr],
@@ -223,32 +171,23 @@ impl Planner<'_> {
             return false;
         };
         let kept = inner.clone();
-        let mut compared = inner.clone();
-        let QueryBody::Select(select) = &mut compared.body else {
+        let mut exists = inner.clone();
+        let QueryBody::Select(select) = &mut exists.body else {
             return false;
         };
         let targets = || kept.targets.iter().map(|target| &target.expr);
         if targets().any(|target| target.is_volatile() || target.contains_subplan()) {
             return false;
         }
-        let comparisons = left
-            .iter()
-            .zip(functions)
-            .zip(targets())
-            .map(|((left, function), right)| Expr::Call {
-                function: *function,
-                arguments: vec![left.clone(), right.clone()],
-                variadic: false,
-                ty: ColumnType::BOOL,
-                location: -1,
-            });
-        select.filter.extend(comparisons);
+        select
+            .filter
+            .extend(compared(left, functions, targets().cloned()));
         // Equal rows are one to EXISTS, and their order is nothing.
-        compared.order_by.clear();
-        if matches!(compared.distinct, Some(BoundDistinct::All)) {
-            compared.distinct = None;
+        exists.order_by.clear();
+        if matches!(exists.distinct, Some(BoundDistinct::All)) {
+            exists.distinct = None;
         }
-        self.subqueries[plan as usize] = Some(compared);
+        self.subqueries[plan as usize] = Some(exists);
         let joined = self.exists_join(plan, false, body);
         if !joined {
             self.subqueries[plan as usize] = Some(kept);
@@ -263,21 +202,25 @@ impl Planner<'_> {
             return false;
         };
         let plain = inner.has_plain_rows() && inner.distinct.is_none() && inner.locks.is_empty();
-        let conditions = match &mut inner.body {
-            QueryBody::Select(select) if plain => {
-                self.exists_conditions(select, negated, &items_of(&body.from))
-            }
-            _ => None,
-        };
-        let (Some(conditions), QueryBody::Select(select)) = (conditions, &mut inner.body) else {
+        let QueryBody::Select(select) = &mut inner.body else {
             self.subqueries[plan as usize] = Some(inner);
             return false;
         };
-        select.filter.clear();
-        for conjunct in conditions.own {
-            let rest = self.sublink(conjunct, select);
-            select.filter.extend(rest);
-        }
+        let mut select = std::mem::take(&mut **select);
+        let conditions = match plain {
+            true => {
+                self.flatten(&mut inner, &mut select);
+                self.exists_conditions(&mut select, negated, &items_of(&body.from))
+            }
+            false => None,
+        };
+        let Some(conditions) = conditions else {
+            inner.body = QueryBody::Select(Box::new(select));
+            self.subqueries[plan as usize] = Some(inner);
+            return false;
+        };
+        select.filter = conditions.own;
+        self.filter_rewrites(&mut select);
         let mut linking = conditions.linking;
         linking.append(&mut select.filter);
         let mut trees = std::mem::take(&mut select.from).into_iter();
@@ -325,10 +268,8 @@ impl Planner<'_> {
         if elsewhere {
             return None;
         }
-        let folder = self.folder;
         let mut conditions = ExistsConditions::default();
-        for mut expr in select.filter.clone() {
-            simplify(&mut expr, folder);
+        for expr in select.filter.clone() {
             for conjunct in conjuncts(expr) {
                 let read = self.items_read(&conjunct);
                 let of = |items: &[u16]| read.iter().any(|item| items.contains(item));
@@ -356,33 +297,20 @@ struct ExistsConditions {
     outer: Vec<Expr>,
 }
 
-/// Joins an item with the rows of a FROM list, below the EXISTS and IN that stand on top of it: they keep rows of their left
-/// side by those alone, and only the top ones take part in the order of joins.
-fn add_item(body: &mut SelectBody, item: u16) {
-    let [FromTree::Join { kind, .. }] = body.from.as_slice() else {
-        body.from.push(FromTree::Item(item));
-        return;
+/// `left = right`, pair by pair, by the functions of an IN.
+fn compared<'a>(
+    left: &'a [Expr],
+    functions: &'a [FunctionId],
+    right: impl Iterator<Item = Expr> + 'a,
+) -> impl Iterator<Item = Expr> + 'a {
+    let call = |((left, function), right): ((&Expr, &FunctionId), Expr)| Expr::Call {
+        function: *function,
+        arguments: vec![left.clone(), right],
+        variadic: false,
+        ty: ColumnType::BOOL,
+        location: -1,
     };
-    if !matches!(kind, FromJoin::Semi | FromJoin::Anti) {
-        body.from.push(FromTree::Item(item));
-        return;
-    }
-    let mut at = &mut body.from[0];
-    while let FromTree::Join {
-        kind: FromJoin::Semi | FromJoin::Anti,
-        left,
-        ..
-    } = at
-    {
-        at = left;
-    }
-    let below = std::mem::replace(at, FromTree::Item(item));
-    *at = FromTree::Join {
-        kind: FromJoin::Inner,
-        left: Box::new(below),
-        right: Box::new(FromTree::Item(item)),
-        condition: Vec::new(),
-    };
+    left.iter().zip(functions).zip(right).map(call)
 }
 
 /// Joins the whole FROM list with one more tree.

@@ -27,6 +27,15 @@ pub fn groups(keys: &[Expr], rows: f64, items: &[RangeItem]) -> f64 {
     groups.min(rows).max(1.0)
 }
 
+/// Different rows among so many with these columns.
+pub fn distinct_rows(columns: &[Expr], rows: f64, items: &[RangeItem]) -> f64 {
+    let is_known = |expr: &Expr| matches!(expr, Expr::Constant(..)) || known(expr, items).is_some();
+    match columns.iter().all(is_known) {
+        true => groups(columns, rows, items),
+        false => (rows / 2.0).max(1.0),
+    }
+}
+
 /// How many of `distinct` values, equally frequent among `all` rows, are met in `rows` of them.
 fn met(distinct: f64, rows: f64, all: f64) -> f64 {
     if rows >= all || distinct <= 1.0 {

@@ -18,7 +18,7 @@ use mote_sql::bind::query::RangeItem;
 use mote_sql::catalog::{IndexDescription, IndexKeyTarget, Relation};
 
 pub use column::known;
-pub use groups::groups;
+pub use groups::{distinct_rows, groups};
 pub use selectivity::{all_hold, matched, selectivity};
 
 /// Plans outlive the moment they are made in: a table that is empty now is planned as if it had this many rows.

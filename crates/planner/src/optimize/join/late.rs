@@ -1,10 +1,12 @@
 //! EXISTS and IN as semi and anti joins: units that wait for what they read, and leave the rows on the left as they are.
 //!
 //! `a, b WHERE EXISTS (.. a ..)` may test the rows of `a` before they are joined with `b`, or afterwards: a semi join and
-//! an anti join keep rows of the left side by those rows alone, so that they change places with inner joins freely.
+//! an anti join keep rows of the left side by those rows alone, so that they change places with inner joins freely. What is
+//! compared by equality alone may come before what it reads as well (`unique`).
 
 use mote_common::SqlResult;
 
+use super::unique::Keys;
 use super::{Link, Part, Side};
 use crate::optimize::{Joined, Planner};
 use crate::plan::node::JoinKind;
@@ -83,6 +85,7 @@ impl Planner<'_> {
         } = late;
         let items = mote_sql::bind::items_of(std::slice::from_ref(&right));
         let mut own = Vec::new();
+        let mut keys = Keys::new(kind, &items);
         for condition in condition {
             let units = self.units_read(&condition, parts);
             if units == 0 {
@@ -96,17 +99,20 @@ impl Planner<'_> {
             if kind == JoinKind::Semi {
                 filter.extend(self.restriction(&condition, &left, &items));
             }
+            keys.take(&condition);
             links.push(Link {
                 class: None,
                 units: units | 1 << parts.len(),
                 condition: Some(condition),
             });
         }
+        let keys = keys.found();
         parts.push(Part {
             tree: right,
             kind,
             items,
             conditions: own,
+            keys,
         });
     }
 

@@ -3,8 +3,8 @@
 //! Each EXISTS and IN is a unit; where they make the units too many for the bound, the others are ordered alone and each of
 //! them is put where it costs least.
 //!
-//! Left-deep: a set grows by one unit at a time. A LATERAL unit, EXISTS and IN come behind what they read; a product
-//! without a condition comes last.
+//! Left-deep: a set grows by one unit at a time. A LATERAL unit comes behind what it reads, and so do EXISTS and IN, unless
+//! their distinct keys are joined (`unique`): those may come before it. A product without a condition comes last.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,6 +13,7 @@ use mote_common::SqlResult;
 
 use super::equivalence::one_of_each;
 use super::pair::Pairing;
+use super::unique::Unique;
 use super::{COMPARED_MAX, EXHAUSTIVE_UNITS, Link, Part, Side, Unit};
 use crate::optimize::{Joined, Planner};
 use crate::plan::node::JoinKind;
@@ -22,9 +23,12 @@ use mote_sql::expr::Expr;
 const PAIRING_STEPS: usize = 10;
 
 impl Unit {
-    /// LATERAL, EXISTS and IN come behind what they read.
-    fn may_be_first(&self) -> bool {
-        self.kind == JoinKind::Inner && self.after.is_empty()
+    /// Rows and cost of beginning with it. None: it has to come behind what it reads.
+    fn first(&self) -> Option<(f64, f64)> {
+        match &self.unique {
+            Some(unique) => Some((unique.rows, unique.cost)),
+            None => (self.kind == JoinKind::Inner && self.after.is_empty()).then_some((self.rows, self.cost)),
+        }
     }
 }
 
@@ -32,8 +36,9 @@ impl Unit {
 struct Orders<'u> {
     units: &'u [Unit],
     links: &'u [Link],
-    /// What is known of adding a unit by some of the links, by their positions: the same for many sets.
-    known: HashMap<(usize, Vec<usize>), Pairing>,
+    /// What is known of adding a unit by some of the links, by their positions: the same for many sets. True: its distinct
+    /// keys are added.
+    known: HashMap<(usize, bool, Vec<usize>), Pairing>,
     spent: usize,
 }
 
@@ -54,6 +59,7 @@ impl Planner<'_> {
                 kind,
                 items,
                 conditions,
+                keys,
             } = part;
             let mut after = Vec::new();
             for item in &items {
@@ -102,11 +108,16 @@ impl Planner<'_> {
                 Side::Ready(joined) => (joined.rows, joined.cost),
                 Side::Used => (0.0, 0.0),
             };
+            let unique = match lateral {
+                false => Unique::of(keys, rows, cost, &self.items),
+                true => None,
+            };
             units.push(Unit {
                 kind,
                 items,
                 after,
                 lateral,
+                unique,
                 side,
                 rows,
                 cost,
@@ -121,8 +132,21 @@ impl Planner<'_> {
         let order = self.best_order(&mut orders);
         let mut done = 1u64 << order[0];
         let first = std::mem::replace(&mut units[order[0]].side, Side::Used);
-        let mut joined = self.alone(first, &[], false)?;
+        let mut joined = match units[order[0]].unique.take() {
+            Some(unique) => self.unique_side(order[0], first, unique, &mut links)?,
+            None => self.alone(first, &[], false)?,
+        };
         for position in order.into_iter().skip(1) {
+            let side = std::mem::replace(&mut units[position].side, Side::Used);
+            let is_there = |item: &u16| joined.items.contains(item);
+            let early = !units[position].after.iter().all(is_there);
+            let (kind, side) = match units[position].unique.take() {
+                Some(unique) if early => {
+                    let side = self.unique_side(position, side, unique, &mut links)?;
+                    (JoinKind::Inner, Side::Ready(Box::new(side)))
+                }
+                _ => (units[position].kind, side),
+            };
             done |= 1 << position;
             let is_due = |link: &Link| link.units & !done == 0 && link.condition.is_some();
             let mut due: Vec<usize> = (0..links.len()).filter(|link| is_due(&links[*link])).collect();
@@ -134,8 +158,7 @@ impl Planner<'_> {
                 .collect();
             // What else says the same is not asked again.
             all.into_iter().for_each(|link| links[link].condition = None);
-            let side = std::mem::replace(&mut units[position].side, Side::Used);
-            joined = match units[position].kind {
+            joined = match kind {
                 JoinKind::Inner => {
                     let lateral = units[position].lateral;
                     self.join_pair(JoinKind::Inner, joined, side, conditions, lateral)?
@@ -163,9 +186,11 @@ impl Planner<'_> {
                 .enumerate()
                 .any(|(position, unit)| set & (1 << position) != 0 && unit.items.contains(item))
         };
-        if !unit.after.iter().all(available) {
-            return None;
-        }
+        // What it reads is not there yet: its distinct keys may come.
+        let early = match unit.after.iter().all(available) {
+            true => None,
+            false => Some(unit.unique.as_ref()?),
+        };
         let after = set | 1 << next;
         let is_linking = |link: &Link| link.units & !after == 0 && link.units & (1 << next) != 0;
         let mut linking: Vec<usize> = (0..links.len())
@@ -173,20 +198,27 @@ impl Planner<'_> {
             .collect();
         one_of_each(links, &mut linking);
         let is_product = linking.is_empty() && !unit.lateral;
-        let pairing = match order.known.entry((next, linking)) {
+        if early.is_some() && is_product {
+            return None;
+        }
+        let (kind, side, own_rows, own_cost) = match early {
+            Some(unique) => (JoinKind::Inner, &Side::Used, unique.rows, unique.cost),
+            None => (unit.kind, &unit.side, unit.rows, unit.cost),
+        };
+        let pairing = match order.known.entry((next, early.is_some(), linking)) {
             Entry::Occupied(known) => {
                 order.spent += 1;
                 known.into_mut()
             }
             Entry::Vacant(place) => {
-                let by = place.key().1.iter();
+                let by = place.key().2.iter();
                 let conditions: Vec<&Expr> = by.filter_map(|link| links[*link].condition.as_ref()).collect();
                 order.spent += PAIRING_STEPS + conditions.len();
-                let side = (&unit.side, unit.rows);
-                place.insert(self.pairing(unit.kind, &unit.items, side, &conditions, unit.lateral))
+                let side = (side, own_rows);
+                place.insert(self.pairing(kind, &unit.items, side, &conditions, unit.lateral))
             }
         };
-        let (_, rows, added) = pairing.cheapest(unit.kind, rows, unit.rows, unit.cost);
+        let (_, rows, added) = pairing.cheapest(kind, rows, own_rows, own_cost);
         // A product without a condition comes last, whatever it costs.
         let penalty = if is_product { 4.0 } else { 1.0 };
         Some((rows, cost + added * penalty))
@@ -217,7 +249,7 @@ impl Planner<'_> {
     /// Puts an EXISTS or IN at its cheapest place, or at its first where too many places were compared.
     fn place(&self, orders: &mut Orders<'_>, order: &mut Vec<usize>, unit: usize) {
         let mut cheapest: Option<(usize, f64)> = None;
-        for place in 1..=order.len() {
+        for place in 0..=order.len() {
             order.insert(place, unit);
             let cost = self.cost_of(orders, order);
             order.remove(place);
@@ -237,8 +269,8 @@ impl Planner<'_> {
 
     /// None: a unit stands before what it reads.
     fn cost_of(&self, orders: &mut Orders<'_>, order: &[usize]) -> Option<f64> {
-        let first = &orders.units[order[0]];
-        let (mut set, mut rows, mut cost) = (1u64 << order[0], first.rows, first.cost);
+        let (mut rows, mut cost) = orders.units[order[0]].first()?;
+        let mut set = 1u64 << order[0];
         for next in &order[1..] {
             (rows, cost) = self.extend(orders, set, rows, cost, *next)?;
             set |= 1 << next;
@@ -262,10 +294,7 @@ impl Planner<'_> {
         // For each set of members: (rows, cost, the member added last).
         let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; 1 << count];
         for (member, position) in members.iter().enumerate() {
-            let unit = &units[*position];
-            if unit.may_be_first() {
-                best[1 << member] = Some((unit.rows, unit.cost, member));
-            }
+            best[1 << member] = units[*position].first().map(|(rows, cost)| (rows, cost, member));
         }
         for chosen in 1u64..1 << count {
             let Some((rows, cost, _)) = best[chosen as usize] else {
@@ -314,12 +343,11 @@ impl Planner<'_> {
 
     fn greedy_order(&self, orders: &mut Orders<'_>) -> Vec<usize> {
         let Orders { units, links, .. } = *orders;
-        let startable = (0..units.len()).filter(|position| units[*position].may_be_first());
-        let first = startable
-            .min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows))
-            .unwrap_or(0);
+        let startable = (0..units.len()).filter_map(|position| Some((position, units[position].first()?)));
+        let least = startable.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
+        let (first, (mut rows, mut cost)) = least.unwrap_or((0, (units[0].rows, units[0].cost)));
         let mut order = vec![first];
-        let (mut set, mut rows, mut cost) = (1u64 << first, units[first].rows, units[first].cost);
+        let mut set = 1u64 << first;
         while order.len() < units.len() {
             let outside = (0..units.len()).filter(|next| set & (1 << next) == 0);
             let candidates = outside.filter_map(|next| {

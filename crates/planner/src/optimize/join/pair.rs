@@ -342,8 +342,14 @@ impl Planner<'_> {
     }
 }
 
-/// An equality whose one side reads only the right items and the other none of them: (left, right) of one type.
-fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
+/// Two sides of an equality, with the types that it compares.
+pub(super) struct EqualSides<'e> {
+    pub left: (&'e Expr, oid::Oid),
+    pub right: (&'e Expr, oid::Oid),
+}
+
+/// An equality whose one side reads only the right items and the other none of them.
+pub(super) fn equal_sides<'e>(condition: &'e Expr, right_items: &[u16]) -> Option<EqualSides<'e>> {
     let Expr::Call {
         function, arguments, ..
     } = condition
@@ -370,13 +376,23 @@ fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
         (inside, outside)
     };
     let ((a_inside, a_outside), (b_inside, b_outside)) = (sides(a), sides(b));
-    let (left, right, left_type, right_type) = if b_inside && !b_outside && a_outside && !a_inside {
-        (a, b, operator.left, operator.right)
+    let (a, b) = ((a, operator.left), (b, operator.right));
+    let (left, right) = if b_inside && !b_outside && a_outside && !a_inside {
+        (a, b)
     } else if a_inside && !a_outside && b_outside && !b_inside {
-        (b, a, operator.right, operator.left)
+        (b, a)
     } else {
         return None;
     };
+    Some(EqualSides { left, right })
+}
+
+/// An equality that a hash table can find: (left, right) of one type.
+fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
+    let EqualSides {
+        left: (left, left_type),
+        right: (right, right_type),
+    } = equal_sides(condition, right_items)?;
     if left_type == right_type {
         return Some((left.clone(), right.clone()));
     }
