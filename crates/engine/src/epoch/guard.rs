@@ -4,12 +4,13 @@
 //! past the thread's last breath (in another thread-local) is therefore harmless. Such a thread's entry is not
 //! handed on, and its pin holds reclamation back.
 
+use super::clock;
 use super::limbo::Item;
 use super::registry::{self, Participant};
 use std::marker::PhantomData;
 
 /// How often `flush` moves the epoch: one grace period plus the step that a concurrent stamp may add.
-const FLUSH_ROUNDS: u64 = registry::GRACE + 1;
+const FLUSH_ROUNDS: u64 = clock::GRACE + 1;
 
 struct Handle(&'static Participant);
 
@@ -99,7 +100,7 @@ fn reclaim(participant: &'static Participant) {
 }
 
 fn free_expired(participant: &'static Participant) {
-    let now = registry::current();
+    let now = clock::current();
     // The borrow ends before the bag is freed: `free` may pin and hand over memory itself.
     // SAFETY: called by the owning thread only; `pop_expired` runs no foreign code.
     while let Some(bag) = unsafe { participant.with_limbo(|limbo| limbo.pop_expired(now)) } {

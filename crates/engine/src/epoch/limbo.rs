@@ -3,7 +3,7 @@
 //! A bag is stamped once, when it is sealed, so that a hand-over costs a push and no fence. Invariant: sealed bags
 //! stand in the order of their stamps. Dropping a bag without freeing it leaks (never frees early).
 
-use super::registry::{GRACE, stamp};
+use super::clock::{GRACE, stamp};
 use std::collections::VecDeque;
 
 /// A thread with more items in limbo than this tries to advance and to free at each hand-over of a bag.
@@ -40,7 +40,7 @@ impl Bag {
     /// Frees the items.
     ///
     /// # Safety
-    /// `expired` held for an epoch read with `registry::current`.
+    /// `expired` held for an epoch read with `clock::current`.
     pub(super) unsafe fn free(self) {
         for item in self.items {
             // SAFETY: the grace period is over, so no guard that could have found the memory is left; the

@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!  1. this file: the contract and the free functions;
-//!  2. `registry`: threads, the global epoch, the advance rule and the argument why it is safe;
+//!  2. `registry`: threads, the advance rule and the argument why it is safe; `clock`: the global epoch;
 //!  3. `limbo`: bags of unlinked memory on their way to the allocator;
 //!  4. `guard`: what a thread holds while it reads;
 //!
@@ -25,6 +25,7 @@
 //! Leaves out: snapshots. Row versions that a *registered snapshot* may see are kept by the snapshot horizon of the
 //! transaction manager; epochs only cover what is unlinked already.
 
+mod clock;
 mod guard;
 mod limbo;
 mod registry;

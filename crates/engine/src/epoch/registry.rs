@@ -16,18 +16,12 @@
 //! reads happen before the epoch moves, and the mover's Release CAS pairs with the Acquire load by which a bag is judged
 //! expired, so reads happen before the free.
 
+use super::clock::{GLOBAL, current};
 use super::limbo::{Bag, Limbo};
 use mote_common::sync::Mutex;
 use mote_common::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
-
-/// The global epoch. Starts at `FIRST` so that "epoch - 2" never wraps.
-static GLOBAL: AtomicU64 = AtomicU64::new(FIRST);
-const FIRST: u64 = 2;
-
-/// A bag stamped E is free for all when the global epoch has reached E + GRACE.
-pub(super) const GRACE: u64 = 2;
 
 /// Head of the list of participants.
 static PARTICIPANTS: AtomicPtr<Participant> = AtomicPtr::new(ptr::null_mut());
@@ -130,17 +124,6 @@ pub(super) fn release(participant: &'static Participant, bags: Vec<Bag>) {
     }
     // Release: pairs with the Acquire CAS in `register`; the next owner sees `depth` and `limbo` as left here.
     participant.owned.store(false, Ordering::Release);
-}
-
-/// The epoch to stamp a bag with. The fence is F2 of the module head: call it after the last item was unlinked.
-pub(super) fn stamp() -> u64 {
-    fence(Ordering::SeqCst);
-    GLOBAL.load(Ordering::Relaxed)
-}
-
-/// The epoch to judge bags by. Acquire: pairs with the Release CAS in `try_advance`.
-pub(super) fn current() -> u64 {
-    GLOBAL.load(Ordering::Acquire)
 }
 
 /// Moves the global epoch on by one unless a thread is pinned in an older one.

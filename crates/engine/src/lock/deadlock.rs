@@ -10,7 +10,8 @@
 //! An edge to an earlier waiter is soft: nobody holds anything there yet, only the order of a queue is in the way. As in
 //! PostgreSQL, a cycle with soft edges is untied by letting the later waiter go first, where that leaves no other cycle.
 
-use super::manager::{LockTable, Owner, Party};
+use super::manager::LockTable;
+use super::owner::{Owner, Party};
 use super::ticket::{DeadlockEdge, DeadlockReport, LockTag, Ticket};
 use hashbrown::HashSet;
 

@@ -11,8 +11,8 @@
 //!
 //! Invariant: a note is taken away by one compare-exchange, by its owner (released, or withdrawn) or by the mover.
 
-use super::manager::Owner;
 use super::mode::TableLockMode;
+use super::owner::Owner;
 use super::released::Released;
 use crate::slots::slot::{SlotTable, TransactionSlot};
 use mote_common::sync::atomic::{AtomicU32, Ordering};

@@ -4,7 +4,7 @@
 //!  1. `mode`: modes, strengths, conflicts;
 //!  2. `ticket`: tags, tickets, reports: what the outside sees;
 //!  3. `row`: the lock word of a version, for a row that one transaction has locked;
-//!  4. `manager`: the lock table: holders and queues, first in first out, handed over directly;
+//!  4. `owner`: who holds or waits; `manager`: the lock table: holders and queues, first in first out, handed over directly;
 //!  5. `deadlock`: the search for a cycle when a wait begins;
 //!  6. `fast`: weak table locks without the lock table;
 //!  7. `released`: what those knew who let go of a lock;
@@ -21,6 +21,7 @@
 mod mode;
 mod ticket;
 pub(crate) mod row;
+pub(crate) mod owner;
 pub(crate) mod manager;
 mod deadlock;
 mod fast;

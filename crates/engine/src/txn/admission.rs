@@ -9,8 +9,10 @@
 //! A free row costs two loads. A conflict moves every lock on the row into the lock table, where the caller queues.
 
 use super::error::WriteError;
-use super::transaction::{HeldRow, Isolation, Transaction};
-use crate::lock::manager::{Acquired, LockRequest, Owner};
+use super::transaction::{Isolation, Transaction};
+use super::work::HeldRow;
+use crate::lock::manager::{Acquired, LockRequest};
+use crate::lock::owner::Owner;
 use crate::lock::row::RowLockWord;
 use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
 use crate::table::Table;

@@ -16,11 +16,12 @@
 //! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
-use super::error::{CommitError, WriteError};
+use super::error::{CommitError, CommitReceipt, WriteError};
 use super::room::{FRAGMENT_CHECK_BYTES, no_room};
-use super::transaction::{Transaction, Work};
-use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
+use super::transaction::Transaction;
+use super::undo::ROLLING_BACK;
 use super::validate::ReadChanged;
+use super::work::{DdlAction, Work, Write, WriteKind};
 use crate::epoch;
 use crate::slots::slot::TransactionSlot;
 use crate::table::Table;
@@ -29,24 +30,6 @@ use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, RowId, TableId};
 use mote_log::LogUnavailable;
 use mote_log::{FrameKind, LogError};
-
-/// What the reply that ends a transaction depends on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CommitReceipt {
-    /// `None`: nothing was written.
-    pub commit_ts: Option<Lsn>,
-    /// The highest timestamp the transaction met, its own included.
-    pub seen: Lsn,
-    /// What the session's later snapshots must reach: `seen`, or more.
-    pub known: Lsn,
-}
-
-impl CommitReceipt {
-    /// The reply may leave when the horizon of the session's level has reached this.
-    pub fn gate(&self) -> Lsn {
-        self.seen
-    }
-}
 
 impl Transaction {
     /// Commits. On error the transaction was rolled back. For those that have no thread to give away, or have set room in

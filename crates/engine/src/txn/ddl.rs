@@ -7,7 +7,7 @@
 
 use super::error::WriteError;
 use super::transaction::Transaction;
-use super::undo::DdlAction;
+use super::work::DdlAction;
 use super::write::index_error;
 use crate::epoch;
 use crate::index::IndexError;

@@ -11,10 +11,10 @@ use hashbrown::HashMap;
 use mote_common::env::Clock;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 
+use super::dormant::PreparedTransactions;
 use super::error::WriteError;
 use super::lent::Lent;
-use super::prepared::PreparedTransactions;
-use super::transaction::Work;
+use super::work::Work;
 use crate::lock::manager::LockManager;
 use crate::lock::room::RoomQueue;
 use crate::lock::{DeadlockReport, LockTag, Ticket, Wake};

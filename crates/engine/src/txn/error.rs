@@ -1,9 +1,27 @@
-//! Outcomes of the engine's calls. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
+//! Outcomes of the engine's calls: errors, and what the end of a transaction hands out. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
 
 use crate::lock::{DeadlockReport, MayWait, Ticket};
 use crate::table::RowTooLarge;
-use mote_common::{IndexId, RowId, SqlError};
+use mote_common::{IndexId, Lsn, RowId, SqlError};
 use mote_log::LogUnavailable;
+
+/// What the reply that ends a transaction depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CommitReceipt {
+    /// `None`: nothing was written.
+    pub commit_ts: Option<Lsn>,
+    /// The highest timestamp the transaction met, its own included.
+    pub seen: Lsn,
+    /// What the session's later snapshots must reach: `seen`, or more.
+    pub known: Lsn,
+}
+
+impl CommitReceipt {
+    /// The reply may leave when the horizon of the session's level has reached this.
+    pub fn gate(&self) -> Lsn {
+        self.seen
+    }
+}
 
 /// Why a write or a lock did not happen. The transaction may go on (the SQL layer decides).
 #[derive(Clone, PartialEq, Debug)]
@@ -97,9 +115,9 @@ pub enum BeginError {
 #[derive(Clone, PartialEq, Debug)]
 pub enum CommitError {
     /// SERIALIZABLE: what the transaction has read was changed by another one that committed first.
-    ReadConflict { receipt: super::CommitReceipt },
+    ReadConflict { receipt: CommitReceipt },
     LogUnavailable {
         reason: LogUnavailable,
-        receipt: super::CommitReceipt,
+        receipt: CommitReceipt,
     },
 }

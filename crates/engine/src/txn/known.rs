@@ -20,38 +20,9 @@
 //!
 //! The channels, one by one: docs/design/0002, "What tells of a commit".
 
+use super::met::ToldBy;
 use super::transaction::Transaction;
 use mote_common::Lsn;
-use std::cell::Cell;
-
-/// Whether something told of commits that no timestamp was met of, since the last snapshot at the tail.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Told {
-    Nothing,
-    /// Snapshots must reach it.
-    ByView,
-    /// The reply of a COMMIT waits for it, too.
-    ByLock,
-}
-
-pub(super) struct Known {
-    seen: Cell<Lsn>,
-    granted: Cell<Lsn>,
-    known: Cell<Lsn>,
-    told: Cell<Told>,
-}
-
-impl Known {
-    /// What the session has seen and known so far.
-    pub(super) fn of_session(seen: Lsn, known: Lsn) -> Known {
-        Known {
-            seen: Cell::new(seen),
-            granted: Cell::new(Lsn::ZERO),
-            known: Cell::new(known.max(seen)),
-            told: Cell::new(Told::Nothing),
-        }
-    }
-}
 
 impl Transaction {
     /// Highest timestamp met so far: what the reply that ends the transaction is gated on.
@@ -93,7 +64,7 @@ impl Transaction {
     /// A lock was granted whose earlier holders have left no word.
     #[inline]
     pub(super) fn note_lock(&self) {
-        self.known.told.set(Told::ByLock);
+        self.known.told.set(ToldBy::Lock);
     }
 
     /// What the caller is about to be shown, or was just shown, tells what other transactions have come to: locks, sessions,
@@ -101,29 +72,29 @@ impl Transaction {
     /// holders have got. Later snapshots are not older than that.
     #[inline]
     pub fn note_view(&self) {
-        self.known.told.set(self.known.told.get().max(Told::ByView));
+        self.known.told.set(self.known.told.get().max(ToldBy::View));
     }
 
     /// What a new snapshot must reach; `None`: the tail.
     #[inline]
     pub(super) fn snapshot_floor(&self) -> Option<Lsn> {
-        (self.known.told.get() == Told::Nothing).then(|| self.known())
+        (self.known.told.get() == ToldBy::Nothing).then(|| self.known())
     }
 
     /// The log had got to `tail` after everything that the transaction was told of: an end, or a snapshot that is to be
     /// taken there.
     #[inline]
     pub(super) fn settle_told(&self, tail: Lsn) {
-        match self.known.told.replace(Told::Nothing) {
-            Told::Nothing => {}
-            Told::ByView => self.note_known(tail),
-            Told::ByLock => self.note_granted(tail),
+        match self.known.told.replace(ToldBy::Nothing) {
+            ToldBy::Nothing => {}
+            ToldBy::View => self.note_known(tail),
+            ToldBy::Lock => self.note_granted(tail),
         }
     }
 
     /// All that the transaction knows, for those who get a lock of its.
     pub(super) fn settled(&self) -> Lsn {
-        if self.known.told.get() != Told::Nothing {
+        if self.known.told.get() != ToldBy::Nothing {
             self.settle_told(self.engine.log.tail());
         }
         self.known()

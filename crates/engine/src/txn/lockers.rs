@@ -5,7 +5,7 @@
 use super::error::WriteError;
 use super::transaction::Transaction;
 use crate::lock::TableLockMode;
-use crate::lock::manager::Owner;
+use crate::lock::owner::Owner;
 use mote_common::TableId;
 
 /// The transactions that held a table when [`Transaction::lockers`] looked, prepared ones included.

@@ -3,9 +3,11 @@
 use super::admission::RowRequest;
 use super::error::WriteError;
 use super::snapshot::RowVersion;
-use super::transaction::{HeldRow, Isolation, LockedRow, Transaction};
+use super::transaction::{Isolation, LockedRow, Transaction};
+use super::work::HeldRow;
 use crate::epoch;
-use crate::lock::manager::{Acquired, Aftermath, LockRequest, Owner};
+use crate::lock::manager::{Acquired, Aftermath, LockRequest};
+use crate::lock::owner::Owner;
 use crate::lock::row::RowLockWord;
 use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockMode, LockTag, RowLockStrength, TableLockMode, WaitPolicy,

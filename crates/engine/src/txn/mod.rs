@@ -3,14 +3,16 @@
 //! Read in this order:
 //!  1. `engine_core`: what transactions need of the engine; `crate::slots`: where a transaction's state and snapshots stand, and what pruning must keep for them;
 //!  2. `snapshot`: what a statement reads, and the rows it gets; `scan`: all rows of a table;
-//!  3. `transaction`: begin, statements, reads (`lent`: how it carries what grows); `known`: what it knows of the commits of others;
+//!  3. `work`: what a transaction has done so far (`lent`: how it carries that); `transaction`: begin, statements, reads; `met` and
+//!     `known`: what it knows of the commits of others; `error`: how calls end;
 //!  4. `admission`: may this transaction write, or lock, this row now?
-//!  5. `write`: insert, update, delete, and the entries of indexes; `room`: memory and log for them;
+//!  5. `write`: insert, update, delete, and the entries of indexes; `room`, `memory_wait`: memory and log for them; `told`, `tell`:
+//!     what subscribers are told;
 //!     `deferred_keys`: keys that are judged later;
 //!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
 //!  7. `savepoint`, `undo`: taking writes and locks back;
 //!  8. `commit`: the end, either way;
-//!  9. `prepared`: PREPARE TRANSACTION, and what comes of it;
+//!  9. `prepared`: PREPARE TRANSACTION, and what comes of it; `dormant`: prepared transactions until their decision;
 //! 10. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit; `later_snapshot`:
 //!     and whether the transaction may go on with a newer snapshot;
 //! 11. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
@@ -27,12 +29,15 @@ mod commit;
 mod engine_core;
 mod ddl;
 mod deferred_keys;
+mod dormant;
 mod error;
 mod known;
 mod later_snapshot;
 mod lent;
 mod lockers;
 mod locking;
+mod memory_wait;
+mod met;
 mod prepared;
 mod reads;
 mod replayed;
@@ -42,28 +47,29 @@ mod scan;
 mod sequences;
 mod snapshot;
 mod tell;
+mod told;
 mod tracking;
 mod transaction;
 mod undo;
 mod validate;
+mod work;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use commit::CommitReceipt;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
+pub(crate) use dormant::PreparedTransactions;
+pub use dormant::{GID_BYTES_MAX, PrepareError, PreparedInfo};
 pub use engine_core::EngineCore;
-pub use error::{BeginError, CommitError, WriteError};
+pub use error::{BeginError, CommitError, CommitReceipt, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
-pub use prepared::{
-    FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo, PreparedWrite, Undecided,
-};
-pub(crate) use prepared::{InsertedRows, PreparedTransactions};
-pub use savepoint::SavepointId;
+pub(crate) use prepared::InsertedRows;
+pub use prepared::{FinishError, PrepareFailure, PreparedWrite, Undecided};
 pub use scan::{TableSample, TableScan};
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
-pub use tell::{OldRow, Told};
+pub use told::{OldRow, Told};
 pub use tracking::TrackingPause;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, SuspendedStatement, Transaction};
+pub use work::SavepointId;

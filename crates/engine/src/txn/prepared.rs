@@ -6,7 +6,7 @@
 //! log already: COMMIT PREPARED is a frame of its own, whose end is the commit timestamp.
 //!
 //! Read in this order: `state` (what the PREPARE frame says of locks), this file, `undecided` (what whoever decides may
-//! look at), `restore` and `objects` (after a crash), `replayed` (on a node that follows), `relog` (so that an old one does not keep the log for ever). The
+//! look at), `restore` and `objects` (after a crash; `damage`), `replayed` (on a node that follows), `relog` (so that an old one does not keep the log for ever). The
 //! argument: docs/design/0007.
 //!
 //! Source: PostgreSQL's twophase.c. Other than there the redo stands in the log with PREPARE, and the decision is a frame that
@@ -16,6 +16,7 @@
 //! the log did not take leaves the transaction prepared. Leaves out: who may decide (the caller is asked), durability
 //! (the receipt's `seen` covers the frame: wait for `stable`, never for less).
 
+mod damage;
 mod objects;
 mod relog;
 mod replayed;
@@ -23,65 +24,30 @@ mod restore;
 mod state;
 mod undecided;
 
-use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
+use super::commit::{ENDING, decide_commit, stamp_versions};
+use super::dormant::{Dormant, PrepareError, PreparedInfo};
 use super::engine_core::{EngineCore, NoRoom};
-use super::error::WriteError;
-use super::lent::Lent;
-use super::transaction::{BeginOptions, Isolation, Transaction, Work};
+use super::error::{CommitReceipt, WriteError};
+use super::transaction::{BeginOptions, Isolation, Transaction};
+use super::work::Work;
 use crate::epoch;
-use crate::lock::manager::Owner;
+use crate::lock::owner::Owner;
 use crate::lock::{LockMode, LockTag, MayWait, Ticket, Wake};
 use crate::slots::TransactionId;
 use crate::table::version::Version;
 use mote_common::critical::AbortOnPanic;
-use mote_common::sync::Mutex;
-use mote_common::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use mote_common::sync::atomic::Ordering;
 use mote_common::{Lsn, RowId, TableId};
 use mote_log::LogUnavailable;
 use mote_log::{FrameKind, LogError, RedoBuffer, SetAside, varint};
 pub(crate) use objects::InsertedRows;
 use state::{RowLock, State};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 pub(super) use undecided::writes_to;
 pub use undecided::{PreparedWrite, Undecided};
 
-/// PostgreSQL's GIDSIZE is 200 with the closing zero.
-pub const GID_BYTES_MAX: usize = 199;
 /// Locks as bytes in the PREPARE frame, beside the last piece of redo.
 const STATE_BYTES_MAX: usize = 96 << 10;
-
-/// A prepared transaction, as others see it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PreparedInfo {
-    pub gid: String,
-    /// Another one after a restart.
-    pub transaction: TransactionId,
-    /// What the caller of `prepare` wants to know again, also after a restart.
-    pub note: Vec<u8>,
-}
-
-/// Why a transaction was not prepared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PrepareError {
-    GidTooLong,
-    /// `prepared_max` is 0.
-    Disabled,
-    GidInUse,
-    TooMany {
-        maximum: usize,
-    },
-    /// The transaction did something that cannot be prepared.
-    Unsupported(&'static str),
-    /// An advisory key is locked both by the session and by the transaction.
-    LockedAtBothLevels,
-    /// The transaction's locks do not fit into a frame.
-    TooManyLocks {
-        bytes: usize,
-        maximum_bytes: usize,
-    },
-    LogUnavailable(LogUnavailable),
-}
 
 /// A transaction was not prepared but rolled back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,96 +74,6 @@ impl<E> MayWait for FinishError<E> {
             FinishError::MustWait(ticket) => Some(*ticket),
             _ => None,
         }
-    }
-}
-
-/// What is left of a transaction between PREPARE and the decision.
-struct Dormant {
-    slot: u32,
-    work: Lent<Work>,
-    seen: Lsn,
-    /// Written again: from where, and where the new PREPARE ends. Until that is stable the old frames count.
-    relogged: Option<(Lsn, Lsn)>,
-}
-
-struct Entry {
-    info: PreparedInfo,
-    /// PREPARE is over.
-    ready: AtomicBool,
-    /// `None` before PREPARE is over, and after the decision.
-    dormant: Mutex<Option<Dormant>>,
-}
-
-/// All prepared transactions of an engine, by gid. Lock order: `entries` is never held while `dormant` is taken.
-pub(crate) struct PreparedTransactions {
-    /// Relaxed: changes while nobody else has the engine.
-    maximum: AtomicUsize,
-    log_bytes: u64,
-    entries: Mutex<BTreeMap<String, Arc<Entry>>>,
-}
-
-impl PreparedTransactions {
-    pub(crate) fn new(maximum: usize, log_bytes: u64) -> PreparedTransactions {
-        PreparedTransactions {
-            maximum: AtomicUsize::new(maximum),
-            log_bytes,
-            entries: Mutex::default(),
-        }
-    }
-
-    /// So many from now on; those that are there stay.
-    pub(crate) fn set_maximum(&self, maximum: usize) {
-        self.maximum.store(maximum, Ordering::Relaxed);
-    }
-
-    /// Takes a gid for a transaction that is being prepared.
-    fn reserve(&self, info: PreparedInfo) -> Result<Arc<Entry>, PrepareError> {
-        if info.gid.len() > GID_BYTES_MAX {
-            return Err(PrepareError::GidTooLong);
-        }
-        let maximum = self.maximum.load(Ordering::Relaxed);
-        if maximum == 0 {
-            return Err(PrepareError::Disabled);
-        }
-        let mut entries = self.entries.lock();
-        if entries.contains_key(&info.gid) {
-            return Err(PrepareError::GidInUse);
-        }
-        if entries.len() >= maximum {
-            return Err(PrepareError::TooMany { maximum });
-        }
-        Ok(insert(&mut entries, info))
-    }
-
-    fn forget(&self, gid: &str) {
-        self.entries.lock().remove(gid);
-    }
-
-    /// Those whose PREPARE is over.
-    fn ready(&self) -> Vec<Arc<Entry>> {
-        let entries = self.entries.lock();
-        // Acquire pairs with the Release in `Entry::settle`.
-        let ready = entries
-            .values()
-            .filter(|entry| entry.ready.load(Ordering::Acquire));
-        ready.cloned().collect()
-    }
-}
-
-fn insert(entries: &mut BTreeMap<String, Arc<Entry>>, info: PreparedInfo) -> Arc<Entry> {
-    let entry = Arc::new(Entry {
-        info: info.clone(),
-        ready: AtomicBool::new(false),
-        dormant: Mutex::new(None),
-    });
-    entries.insert(info.gid, entry.clone());
-    entry
-}
-
-impl Entry {
-    fn settle(&self, dormant: Dormant) {
-        *self.dormant.lock() = Some(dormant);
-        self.ready.store(true, Ordering::Release);
     }
 }
 

@@ -8,7 +8,7 @@ use super::commit::{ENDING, decide_commit, stamp_versions};
 use super::engine_core::EngineCore;
 use super::prepared::{InsertedRows, PreparedWrite, writes_to};
 use super::transaction::{Isolation, Transaction};
-use super::undo::{Write, WriteKind};
+use super::work::{Write, WriteKind};
 use super::{BeginError, WriteError};
 use crate::epoch;
 use crate::recovery::ApplyError;

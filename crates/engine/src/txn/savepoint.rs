@@ -2,22 +2,8 @@
 
 use super::transaction::Transaction;
 use super::undo::ROLLING_BACK;
+use super::work::{Savepoint, SavepointId};
 use mote_common::critical::AbortOnPanic;
-use mote_log::Mark;
-
-/// Names a savepoint within its transaction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SavepointId(pub u32);
-
-/// How much there was of everything when the savepoint was set.
-pub(crate) struct Savepoint {
-    id: SavepointId,
-    writes: usize,
-    rows: usize,
-    tables: usize,
-    ddl: usize,
-    redo: Mark,
-}
 
 impl Transaction {
     pub fn savepoint(&self) -> SavepointId {

@@ -12,30 +12,15 @@ use std::sync::Arc;
 
 use super::error::WriteError;
 use super::snapshot::RowVersion;
-use super::transaction::{Transaction, Work};
+use super::told::{OldRow, Told};
+use super::transaction::Transaction;
+use super::work::Work;
 use crate::table::{RowWriter, StorageClass, Table};
 use mote_common::{IndexId, Oid, RowId, TableId};
-use mote_log::told::{ToldRelation, ToldStorage, ToldView};
+use mote_log::told::{ToldRelation, ToldStorage};
 
 /// Marks the OID of a partitioned table among the numbers of tables, which stay below.
 const PARTITIONED: u32 = 1 << 31;
-
-/// What subscribers get of the row as it was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OldRow {
-    Nothing,
-    /// Before each update and delete.
-    Whole,
-    /// Before deletes, and before updates that change this index's key.
-    Key(IndexId),
-}
-
-/// A published table as it is told of. Made once for each of its descriptions.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Told {
-    pub views: Vec<ToldView>,
-    pub old: OldRow,
-}
 
 impl Transaction {
     /// Describes a published table to subscribers, if this transaction has not done so. Before each change of it.

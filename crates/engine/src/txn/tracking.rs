@@ -16,7 +16,7 @@
 use super::error::WriteError;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::undo::{Write, WriteKind};
+use super::work::{Write, WriteKind};
 use crate::index::{Cursor, Direction, KeyRange};
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::{ColumnSet, KeyOutcome, Table, TableIndex};

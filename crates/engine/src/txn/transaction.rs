@@ -5,27 +5,24 @@
 
 use super::engine_core::EngineCore;
 use super::error::{BeginError, WriteError};
-use super::known::Known;
 use super::lent::Lent;
+use super::memory_wait::MemoryWait;
+use super::met::Known;
 use super::reads::ReadSet;
-use super::room::MemoryWait;
-use super::savepoint::Savepoint;
 use super::snapshot::{RowVersion, Snapshot};
-use super::tell::Told;
-use super::undo::{DdlAction, Write};
+use super::work::Work;
 use crate::epoch;
-use crate::lock::manager::Owner;
-use crate::lock::{RowLockStrength, TableLockMode, Ticket, Wake};
+use crate::lock::owner::Owner;
+use crate::lock::{Ticket, Wake};
 use crate::slots::TransactionId;
 use crate::slots::slot::{SNAPSHOTS, TransactionSlot};
-use crate::table::version::{KEY_CHANGED, Version};
+use crate::table::version::KEY_CHANGED;
 use crate::table::visibility::{self, Eye};
 use crate::table::{ColumnSet, Table};
 use mote_common::sync::atomic::{Ordering, fence};
-use mote_common::{CommandId, IndexId, Lsn, RowId, TableId};
-use mote_log::{RedoBuffer, SetAside};
+use mote_common::{CommandId, Lsn, RowId};
+use mote_log::SetAside;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -88,63 +85,6 @@ pub struct LockedRow<'t> {
     /// It was not just deleted: its transaction wrote it to another table ([`Transaction::delete_moved`]).
     pub moved: bool,
 }
-
-/// A row lock this transaction took explicitly.
-pub(crate) struct HeldRow {
-    pub(super) table: *const Table,
-    pub(super) row: RowId,
-    pub(super) strength: RowLockStrength,
-}
-
-/// What grows while the transaction runs.
-#[derive(Default)]
-pub(crate) struct Work {
-    pub(super) writes: Vec<Write>,
-    pub(crate) redo: RedoBuffer,
-    pub(super) rows: Vec<HeldRow>,
-    /// Table locks in the order they were taken.
-    pub(super) tables: Vec<(TableId, TableLockMode)>,
-    /// Tables whose lock stands in the slot.
-    pub(super) fast_tables: Vec<TableId>,
-    pub(super) savepoints: Vec<Savepoint>,
-    pub(super) ddl: Vec<DdlAction>,
-    /// Published tables that subscribers know as they are now.
-    pub(super) told: BTreeMap<TableId, Arc<Told>>,
-    /// The PREPARE has operations for subscribers, which the versions do not show.
-    pub(super) tells: bool,
-    /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.
-    pub(super) undone: Vec<NonNull<Version>>,
-    pub(super) next_savepoint: u32,
-    /// Deferrable keys that were taken when this transaction wrote them; see `deferred_keys`.
-    pub(super) unchecked_keys: Vec<(IndexId, RowId)>,
-    /// Emptied; only lends its memory to the next transaction that notes its reads. Not there while that goes on.
-    pub(super) reads: Lent<ReadSet>,
-}
-
-impl Work {
-    /// Makes the buffers fit for the next transaction.
-    pub(crate) fn reset(&mut self) {
-        debug_assert!(self.undone.is_empty());
-        self.writes.clear();
-        self.rows.clear();
-        self.tables.clear();
-        self.fast_tables.clear();
-        self.savepoints.clear();
-        self.ddl.clear();
-        self.unchecked_keys.clear();
-        self.told.clear();
-        self.tells = false;
-        self.writes.shrink_to(WRITES_KEEP);
-        self.rows.shrink_to(WRITES_KEEP);
-    }
-}
-
-/// List entries a pooled buffer keeps.
-const WRITES_KEEP: usize = 1024;
-
-// SAFETY: the raw pointers name tables and versions, which the engine keeps alive for as long as their transaction has
-// its slot, whatever thread it is on. Everything else is Send by itself.
-unsafe impl Send for Work {}
 
 /// A transaction. Dropped without `commit`, it is rolled back.
 pub struct Transaction {

@@ -5,56 +5,18 @@
 //! to its `undone` list, since its own readers may hold it).
 
 use super::transaction::Transaction;
+use super::work::{DdlAction, Write, WriteKind};
 use crate::epoch::{self, Guard};
 use crate::lock::row::RowLockWord;
+use crate::table::Table;
 use crate::table::prune::remove_dead_entries;
 use crate::table::store::retire;
-use crate::table::version::{KEY_CHANGED, Stamp, Version};
-use crate::table::{Layout, Table, TableIndex};
+use crate::table::version::{KEY_CHANGED, Stamp};
+use mote_common::RowId;
 use mote_common::sync::atomic::Ordering;
-use mote_common::{IndexId, RowId, TableId};
-use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// A half-undone transaction would leave versions that name a slot which others use next.
 pub(super) const ROLLING_BACK: &str = "while a transaction was rolled back";
-
-/// One version this transaction put on a chain.
-#[derive(Clone, Copy)]
-pub(crate) struct Write {
-    pub(super) table: *const Table,
-    pub(super) row: RowId,
-    pub(super) version: NonNull<Version>,
-    pub(super) kind: WriteKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WriteKind {
-    Insert,
-    Update,
-    Delete,
-}
-
-/// A change of the engine's objects, to be kept or taken back with the transaction.
-pub(crate) enum DdlAction {
-    CreatedTable(TableId),
-    DroppedTable(TableId),
-    /// The layout that was the newest before.
-    AddedLayout {
-        table: Arc<Table>,
-        previous: Arc<Layout>,
-    },
-    CreatedIndex {
-        table: Arc<Table>,
-        index: IndexId,
-    },
-    DroppedIndex {
-        table: Arc<Table>,
-        index: Arc<TableIndex>,
-    },
-    CreatedSequence(crate::table::SequenceId),
-    DroppedSequence(crate::table::SequenceId),
-}
 
 impl Transaction {
     /// Undoes all writes from number `from` on. Answers the rows whose lock word says that the lock table knows them.

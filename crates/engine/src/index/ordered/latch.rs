@@ -17,16 +17,19 @@ pub(super) struct Latched<'a> {
     changed: bool,
 }
 
-impl<'a> Latched<'a> {
-    /// For `Node::try_latch`, which has won the latch at `version`.
-    pub(super) fn new(node: &'a Node, version: u64) -> Latched<'a> {
-        Latched {
-            node,
+impl Node {
+    /// Takes the latch if the node is still at `version`. Never waits.
+    pub(super) fn try_latch(&self, version: u64) -> Option<Latched<'_>> {
+        // A `Latched` that is dropped publishes a version: it may be made only of a latch that was won.
+        self.set_latch(version).then(|| Latched {
+            node: self,
             version,
             changed: false,
-        }
+        })
     }
+}
 
+impl<'a> Latched<'a> {
     pub(super) fn node(&self) -> &'a Node {
         self.node
     }

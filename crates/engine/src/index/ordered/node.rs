@@ -40,8 +40,6 @@
 //! validation, since unlinking changes the parent. So a node can be reused at once, without a grace period, and
 //! look-ups need no epoch guard.
 
-use super::latch::Latched;
-use super::search::Key;
 use mote_common::sync::atomic::{AtomicU64, Ordering, fence};
 use mote_common::sync::{hint, thread};
 use std::cmp::Ordering as Order;
@@ -433,14 +431,17 @@ impl Node {
         self.words[LATCH].store(version, Ordering::Release);
     }
 
-    /// Takes the latch if the node is still at `version`. Never waits.
-    pub(super) fn try_latch(&self, version: u64) -> Option<Latched<'_>> {
+    /// Sets the latch if the node is still at `version`: for `try_latch`, which makes a `Latched` of it.
+    #[inline]
+    pub(super) fn set_latch(&self, version: u64) -> bool {
         debug_assert!(version & LATCHED == 0);
-        self.words[LATCH]
+        let set = self.words[LATCH]
             .compare_exchange(version, version | LATCHED, Ordering::Acquire, Ordering::Relaxed)
-            .ok()?;
-        fence(Ordering::Release); // [A]
-        Some(Latched::new(self, version))
+            .is_ok();
+        if set {
+            fence(Ordering::Release); // [A]
+        }
+        set
     }
 }
 
@@ -466,24 +467,5 @@ impl Backoff {
         } else {
             thread::yield_now();
         }
-    }
-}
-
-/// Orders the entry in `slot` against `key`; the flag says that the key bytes are equal.
-#[inline]
-pub(super) fn compare_entry(
-    node: &Node,
-    header: Header,
-    slot: Slot,
-    suffix: &[u8],
-    key: Key<'_>,
-) -> (Order, bool) {
-    let rest = suffix.get(HEAD_BYTES..).unwrap_or(&[]);
-    let bytes = node
-        .compare(slot.offset() + header.cell_head(), slot.rest_bytes(), rest)
-        .then(slot.suffix_bytes().cmp(&suffix.len()));
-    match bytes {
-        Order::Equal => (node.row(slot).cmp(&key.row), true),
-        unequal => (unequal, false),
     }
 }

@@ -8,7 +8,7 @@
 //! reached at that version, whatever happens to the parent. A failed validation starts again at the root, which
 //! never moves (node 0).
 
-use super::node::{Backoff, Header, Node, NodeId, PREFIX_AT, compare_entry, head_of};
+use super::node::{Backoff, HEAD_BYTES, Header, Node, NodeId, PREFIX_AT, Slot, head_of};
 use super::{OrderedIndex, ROOT};
 use crate::index::MAX_ROW_ID;
 use std::cmp::Ordering as Order;
@@ -248,6 +248,19 @@ impl Node {
             Cut::Before(key) => self.find(header, key).position,
             Cut::Highest => header.count,
         }
+    }
+}
+
+/// Orders the entry in `slot` against `key`; the flag says that the key bytes are equal.
+#[inline]
+fn compare_entry(node: &Node, header: Header, slot: Slot, suffix: &[u8], key: Key<'_>) -> (Order, bool) {
+    let rest = suffix.get(HEAD_BYTES..).unwrap_or(&[]);
+    let bytes = node
+        .compare(slot.offset() + header.cell_head(), slot.rest_bytes(), rest)
+        .then(slot.suffix_bytes().cmp(&suffix.len()));
+    match bytes {
+        Order::Equal => (node.row(slot).cmp(&key.row), true),
+        unequal => (unequal, false),
     }
 }
 

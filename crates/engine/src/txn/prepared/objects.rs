@@ -6,7 +6,7 @@
 //! rows that were there. What this leaves in `ddl` is what the transaction had there when it was prepared: the decision
 //! ends it as any other.
 
-use super::restore::{damaged, gone};
+use super::damage::{damaged, gone};
 use crate::epoch;
 use crate::recovery::ApplyError;
 use crate::sequence::Sequence;
@@ -16,7 +16,7 @@ use crate::table::version::Version;
 use crate::table::{Definition, IndexDefinition, SequenceDefinition, Table, TableDefinition};
 use crate::txn::ddl::BuildProgress;
 use crate::txn::transaction::Transaction;
-use crate::txn::undo::{DdlAction, WriteKind};
+use crate::txn::work::{DdlAction, WriteKind};
 use mote_common::{RowId, TableId};
 use std::collections::{HashMap, HashSet};
 use std::ptr::NonNull;

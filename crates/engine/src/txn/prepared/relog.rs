@@ -4,13 +4,14 @@
 //! PREPARE is stable the old frames count and are kept; recovery takes the last PREPARE of an undecided gid. A decision
 //! waits meanwhile (`dormant`), so that no PREPARE follows it.
 
+use super::held_locks;
 use super::state::State;
-use super::{Dormant, held_locks};
-use crate::lock::manager::Owner;
+use crate::lock::owner::Owner;
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing};
+use crate::txn::dormant::Dormant;
 use crate::txn::engine_core::EngineCore;
-use crate::txn::undo::WriteKind;
+use crate::txn::work::WriteKind;
 use mote_common::Lsn;
 use mote_log::{FrameKind, LogError, RedoBuffer};
 

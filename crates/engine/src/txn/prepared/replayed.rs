@@ -1,8 +1,9 @@
 //! Prepared transactions of another node, as its log tells of them.
 
-use super::{Entry, PreparedWrite, Undecided};
+use super::{PreparedWrite, Undecided};
 use crate::recovery::{ApplyError, PreparedTransaction};
 use crate::txn::commit::ENDING;
+use crate::txn::dormant::Entry;
 use crate::txn::engine_core::EngineCore;
 use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, TableId};

@@ -5,20 +5,21 @@
 //! where they stand already. Order between prepared transactions does not matter: none has touched what another locked.
 //! Writes to the catalog are followed by what they say of the engine's objects: see `objects`.
 
+use super::damage::{damaged, gone};
 use super::objects::InsertedRows;
 use super::state::State;
-use super::{Entry, PreparedInfo, insert};
 use crate::lock::{AdvisoryScope, WaitPolicy};
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, PreparedTransaction};
 use crate::table::store::ordinal_of_row;
 use crate::table::version::allocation_bytes;
 use crate::table::{CATALOG_TABLE, Table};
+use crate::txn::dormant::{Entry, PreparedInfo, insert};
 use crate::txn::engine_core::EngineCore;
 use crate::txn::transaction::{Isolation, Transaction};
-use crate::txn::undo::WriteKind;
+use crate::txn::work::WriteKind;
 use crate::txn::{RowVersion, WriteError};
-use mote_common::{Lsn, RowId, TableId};
+use mote_common::{Lsn, RowId};
 use mote_log::{Operation, patch};
 use std::sync::Arc;
 
@@ -94,14 +95,6 @@ impl EngineCore {
         }
         Ok(reserved)
     }
-}
-
-pub(super) fn damaged(what: &str) -> ApplyError {
-    ApplyError::Other(what.into())
-}
-
-pub(super) fn gone(table: TableId) -> ApplyError {
-    ApplyError::Other(format!("table {} is gone", table.0))
 }
 
 impl Transaction {

@@ -1,10 +1,10 @@
 //! What whoever decides a prepared transaction may look at: who prepared it, and what it has written to a table. The SQL
 //! layer learns so what becomes of its catalog, also after a restart.
 
-use super::{Dormant, PreparedInfo};
 use crate::table::version::Version;
+use crate::txn::dormant::{Dormant, PreparedInfo};
 use crate::txn::engine_core::EngineCore;
-use crate::txn::undo::{Write, WriteKind};
+use crate::txn::work::{Write, WriteKind};
 use mote_common::{RowId, TableId};
 use std::ptr::NonNull;
 
