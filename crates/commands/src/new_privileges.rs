@@ -4,8 +4,7 @@ use mote_common::Oid;
 
 use mote_catalog::acl;
 use mote_catalog::acl::AclKind;
-use mote_catalog::catalog_store::default_acl::DefaultAclKey;
-use mote_catalog::catalog_store::stored::StoredAcl;
+use mote_catalog::catalog_store::stored::{DefaultAclKey, StoredAcl};
 use mote_executor::context::StatementContext;
 
 /// The letter of pg_default_acl.defaclobjtype; None for kinds without defaults.

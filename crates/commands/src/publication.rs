@@ -14,8 +14,9 @@ use mote_grammar::ast::{
 use super::{dropping, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
-use mote_catalog::catalog_store::publication::{StoredOperations, StoredPublication, StoredPublished};
-use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use mote_catalog::catalog_store::stored::{
+    StoredKind, StoredObject, StoredOperations, StoredPublication, StoredPublished, StoredRelation,
+};
 use mote_catalog::privileges;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;

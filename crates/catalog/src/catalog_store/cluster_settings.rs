@@ -4,21 +4,13 @@
 
 use mote_common::Oid;
 use mote_common::error::{SqlState, state};
-use serde::{Deserialize, Serialize};
 
 use super::object::Object;
 use super::revision::Revision;
-use super::stored::StoredObject;
+use super::stored::{StoredClusterSettings, StoredObject};
 
 /// The number of pg_db_role_setting, which has its row: no object has it otherwise.
 pub const CLUSTER_SETTINGS: Oid = Oid(2964);
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct StoredClusterSettings {
-    pub settings: Vec<(String, String)>,
-    #[serde(skip)]
-    pub revision: Revision,
-}
 
 impl Object for StoredClusterSettings {
     fn oid(&self) -> Oid {

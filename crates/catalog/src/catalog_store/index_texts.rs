@@ -20,6 +20,7 @@ use mote_types::catalog::user::without;
 use mote_types::{ColumnType, Datum};
 use serde::{Deserialize, Serialize};
 
+pub use super::bound_index::{BoundIndex, columns_of};
 use super::stored::StoredRelation;
 use crate::host::run_on_large_stack;
 
@@ -31,48 +32,11 @@ pub trait Evaluation: ConstantFolder + Sync {
     fn key_provider(&self) -> Arc<dyn KeyExpressionProvider>;
 }
 
-/// What an index's texts mean, over the relation's row; not folded, so that it can be shown as it was written.
-#[derive(Clone, Debug, Default)]
-pub struct BoundIndex {
-    /// Of the keys that are no plain columns, in their order.
-    pub expressions: Vec<Expr>,
-    pub predicate: Option<Expr>,
-}
-
-impl BoundIndex {
-    pub fn is_plain(&self) -> bool {
-        self.expressions.is_empty() && self.predicate.is_none()
-    }
-
-    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
-        self.expressions.iter().chain(&self.predicate)
-    }
-
-    /// Does anything but a key column itself read this column?
-    pub fn reads(&self, column: u16) -> bool {
-        self.parts().any(|part| columns_of(part).contains(&column))
-    }
-}
-
 /// An expression as the planner compares it with those of a query.
 pub fn folded(expr: &Expr, folder: &dyn ConstantFolder) -> Expr {
     let mut expr = expr.clone();
     simplify(&mut expr, Some(folder));
     expr
-}
-
-/// Columns that an expression over a relation's row reads, ascending.
-pub fn columns_of(expr: &Expr) -> Vec<u16> {
-    let mut columns = Vec::new();
-    expr.any(&mut |part| {
-        if let Expr::Column { index, .. } = part {
-            columns.push(*index);
-        }
-        false
-    });
-    columns.sort_unstable();
-    columns.dedup();
-    columns
 }
 
 /// Literals whose meaning the session decides (`'today'::date`, `'t'::regclass`) become what `evaluate` says they mean now.

@@ -1,7 +1,8 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
-//! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `object` (what every kind of
+//! Read in this order: `stored` (what a row holds; `index_texts` and `bound_index` for expressions of indexes), `object` (what every kind of
 //! object says of itself), `catalog` (one immutable state of everything) over `maps` and `dependencies` (who uses whom),
+//! `change` (how the next state is made of it),
 //! `describe` and `partitions` (what the binder reads of a relation), `identity` (who asks), `revision` (which state of an
 //! object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
@@ -18,7 +19,9 @@
 //! Leaves out: built-in objects (constants in `views` and `mote_sql::catalog`), and the engine's own definitions of
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
+mod bound_index;
 mod catalog;
+mod change;
 pub mod cluster_settings;
 pub mod default_acl;
 mod identity;
@@ -48,6 +51,9 @@ mod types;
 mod visits;
 pub mod stored;
 
+use mote_common::SqlError;
+use mote_common::error::state;
+
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 pub use identity::Identity;
 pub use revision::Revision;
@@ -59,4 +65,10 @@ pub use temporary::PG_TEMP;
 pub fn sequence_lock(sequence: mote_common::Oid) -> mote_common::TableId {
     const SEQUENCES: u32 = 1 << 31;
     mote_common::TableId(SEQUENCES | sequence.0)
+}
+
+/// A row of the catalog's table is not what this release or an earlier one writes.
+pub(crate) fn damaged(what: &str) -> SqlError {
+    let message = format!("a catalog row could not be read: {what}");
+    SqlError::new(state::DATA_CORRUPTED, message)
 }

@@ -7,11 +7,10 @@ use mote_common::error::{SqlState, state};
 use mote_types::ColumnType;
 use mote_types::catalog::user::{is_composite, is_user_type, number_of, user_range_of};
 
-use super::publication::StoredPublication;
 use super::revision::Revision;
 use super::stored::{
-    StoredAcl, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject, StoredRelation,
-    StoredRole, StoredRoutine, StoredSchema, StoredUserType,
+    StoredAcl, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject, StoredPublication,
+    StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 
 pub trait Object {

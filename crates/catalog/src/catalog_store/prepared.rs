@@ -16,8 +16,8 @@ use super::index_texts::Evaluation;
 use super::session::{Change, apply};
 use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
+use crate::catalog_store::damaged;
 use crate::catalog_store::rows::catalog_table;
-use crate::catalog_store::rows::damaged;
 
 /// Changes of a prepared transaction, about to be committed: nobody else changes the catalog meanwhile.
 pub struct PreparedChanges<'a> {

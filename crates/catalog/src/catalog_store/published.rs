@@ -9,8 +9,9 @@ use mote_sql::catalog::published::{
 };
 
 use super::catalog::Catalog;
-use super::publication::{StoredOperations, StoredPublication};
-use super::stored::{StoredIndex, StoredKind, StoredRelation, StoredReplicaIdentity};
+use super::stored::{
+    StoredIndex, StoredKind, StoredOperations, StoredPublication, StoredRelation, StoredReplicaIdentity,
+};
 
 impl StoredOperations {
     fn bits(self) -> u8 {

@@ -2,15 +2,14 @@
 //!
 //! Leaves out: how statements change them (`catalog_change`).
 
-use mote_common::error::state;
-use mote_common::{RowId, SqlError, SqlResult, TableId};
+use mote_common::{RowId, SqlResult, TableId};
 use mote_engine::{Access, BeginOptions, Engine, RowWriter, SQL_CATALOG_TABLE, Transaction, WriteError};
 use std::sync::Arc;
 
 use super::catalog::Catalog;
 use super::index_texts::Evaluation;
 use super::stored::StoredObject;
-use super::{NO_ROW, predefined_roles};
+use super::{NO_ROW, damaged, predefined_roles};
 use crate::write_error;
 
 /// All objects, with the rows that hold them.
@@ -30,13 +29,6 @@ pub fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, RowId)>> {
     drop(snapshot);
     transaction.abort();
     Ok(objects)
-}
-
-pub(super) fn damaged(what: &str) -> SqlError {
-    SqlError::new(
-        state::DATA_CORRUPTED,
-        format!("a catalog row could not be read: {what}"),
-    )
 }
 
 /// Writes the objects that a new database begins with.

@@ -2,24 +2,34 @@
 //!
 //! A field that is added needs `#[serde(default)]`; one that is taken away must still be readable for one release.
 //! Texts of expressions are kept as the deparser prints them and bound again when the description is built.
+//!
+//! Relations, routines, types and what contains them stand here; the folder has those that stand beside them: privileges
+//! (`acl`), default privileges (`default_acl`), settings of all roles (`cluster_settings`), publications, statistics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::access::AclItem;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::ColumnType;
 use mote_types::catalog::user::{composite_oid, is_composite, number_of};
 use serde::{Deserialize, Serialize};
 
-use super::cluster_settings::StoredClusterSettings;
-use super::default_acl::StoredDefaultAcl;
-use super::index_texts::BoundIndex;
+use super::bound_index::BoundIndex;
 use super::membership::StoredMembership;
-use super::publication::StoredPublication;
 use super::revision::Revision;
-use super::statistics::StoredStatistics;
+
+mod acl;
+mod cluster_settings;
+mod default_acl;
+mod publication;
+mod statistics;
+
+pub use acl::{StoredAcl, acl_from_bytes, acl_to_bytes};
+pub use cluster_settings::StoredClusterSettings;
+pub use default_acl::{DefaultAclKey, StoredDefaultAcl};
+pub use publication::{StoredOperations, StoredPublication, StoredPublished};
+pub use statistics::{StoredColumnStatistics, StoredStatistics};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StoredObject {
@@ -828,14 +838,6 @@ pub struct StoredLabel {
     pub added: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredAcl {
-    pub grantee: u32,
-    pub grantor: u32,
-    pub privileges: u32,
-    pub grant_options: u32,
-}
-
 impl StoredUserType {
     /// The attributes of a composite type that are there, with their numbers.
     pub fn live_attributes(&self) -> impl Iterator<Item = (i16, &StoredAttribute)> {
@@ -843,25 +845,5 @@ impl StoredUserType {
         attributes
             .filter(|(attribute, _)| !attribute.dropped)
             .map(|(attribute, number)| (number, attribute))
-    }
-}
-
-/// A list where it is a column of its own.
-pub fn acl_to_bytes(acl: &[StoredAcl]) -> Vec<u8> {
-    serde_json::to_vec(acl).expect("stored lists hold nothing that JSON cannot")
-}
-
-pub fn acl_from_bytes(bytes: &[u8]) -> SqlResult<Vec<StoredAcl>> {
-    serde_json::from_slice(bytes).map_err(|error| super::rows::damaged(&error.to_string()))
-}
-
-impl From<&StoredAcl> for AclItem {
-    fn from(item: &StoredAcl) -> AclItem {
-        AclItem {
-            grantee: Oid(item.grantee),
-            grantor: Oid(item.grantor),
-            privileges: item.privileges,
-            grant_options: item.grant_options,
-        }
     }
 }

@@ -14,9 +14,8 @@ use mote_engine::{Engine, SequenceId};
 
 use super::catalog::Catalog;
 use super::revision::Revision;
-use super::statistics::StoredStatistics;
 use super::store::CatalogStore;
-use super::stored::{StoredObject, StoredRelation, StoredSchema};
+use super::stored::{StoredObject, StoredRelation, StoredSchema, StoredStatistics};
 
 /// What every session calls its temporary schema.
 pub const PG_TEMP: &str = "pg_temp";

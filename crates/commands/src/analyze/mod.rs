@@ -21,8 +21,9 @@ use self::column::Approach;
 use self::sample::RowSample;
 use super::schema;
 use mote_catalog::catalog_store::RelationEntry;
-use mote_catalog::catalog_store::statistics::{StoredColumnStatistics, StoredStatistics};
-use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
+use mote_catalog::catalog_store::stored::{
+    StoredColumnStatistics, StoredObject, StoredRelation, StoredStatistics,
+};
 use mote_catalog::settings::PLAIN_SETTINGS;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;

@@ -5,8 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
 
 use mote_catalog::catalog_store::SessionCatalog;
-use mote_catalog::catalog_store::cluster_settings::StoredClusterSettings;
-use mote_catalog::catalog_store::stored::{StoredDatabase, StoredRole};
+use mote_catalog::catalog_store::stored::{StoredClusterSettings, StoredDatabase, StoredRole};
 use mote_catalog::database::Database;
 use mote_catalog::privileges::database_privileges;
 use mote_catalog::settings::{Settings, Source, is_identity};

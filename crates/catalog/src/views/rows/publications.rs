@@ -4,9 +4,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::Datum;
 
-use crate::catalog_store::publication::{StoredPublication, StoredPublished};
 use crate::catalog_store::published::identity_index;
-use crate::catalog_store::stored::StoredKind;
+use crate::catalog_store::stored::{StoredKind, StoredPublication, StoredPublished};
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, int2_vector, name_array, row};
 
