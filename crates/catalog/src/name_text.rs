@@ -1,5 +1,12 @@
 //! Names as text: what functions and `reg*` types are given.
 
+use mote_grammar::ast::deparse::identifier;
+
+/// `schema.name`, quoted where needed.
+pub fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", identifier(schema), identifier(name))
+}
+
 /// Splits `schema.name` at the first point outside of quotes; unquoted parts are folded to lower case.
 pub fn split_name(text: &str) -> (Option<String>, String) {
     let mut parts: Vec<String> = vec![String::new()];

@@ -2,7 +2,7 @@
 //!
 //! Names, ranges, units, defaults and who may set them are PostgreSQL's. What would change answers is not among them.
 
-use super::table::{Kind, Setting, backend, superuser, superuser_backend, supporting, user};
+use super::setting::{Kind, Setting, backend, superuser, superuser_backend, supporting, user};
 
 const STATEMENT_BEHAVIOR: &str = "Client Connection Defaults / Statement Behavior";
 const CONNECTION_SETTINGS: &str = "Connections and Authentication / Connection Settings";

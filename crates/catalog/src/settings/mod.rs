@@ -1,6 +1,6 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `table` and `advice` for what exists and what each one means, `statements` for those about statistics,
+//! Read `setting` for what one is, `table` and `advice` for what exists and what each one means, `statements` for those about statistics,
 //! `foreign` for what does not exist, `names` for what may be set where, `value` for what a value may be, `file` for those
 //! of the whole server, then this file for how values are kept: a session holds the text of every setting with where it is
 //! from, plus the few that hot paths need in parsed form (`effective`). SET is transactional: an
@@ -17,6 +17,7 @@ mod foreign;
 mod names;
 mod plan_key;
 mod seeded_random;
+mod setting;
 mod source;
 mod statements;
 mod table;
@@ -35,9 +36,10 @@ pub use effective::{Effective, PLAIN_SETTINGS};
 pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
 pub use plan_key::PlanKey;
 pub use seeded_random::SeededRandom;
+pub use setting::{Context, Kind, Setting};
 pub use source::Source;
 pub use statements::{QueryIds, StatementSettings, Track};
-pub use table::{Context, Kind, SETTINGS, Setting, lookup};
+pub use table::{SETTINGS, lookup};
 pub use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
 

@@ -1,6 +1,6 @@
 //! Settings of what is kept of statements: `compute_query_id` and those of pg_stat_statements.
 
-use super::table::{Context, Kind, Setting, superuser, supporting, user};
+use super::setting::{Context, Kind, Setting, effective, superuser, supporting, user};
 
 const MONITORING: &str = "Statistics / Monitoring";
 const EXTENSION: &str = "Customized Options";
@@ -58,13 +58,6 @@ pub(super) const STATEMENTS: &[Setting] = &[
         "Whether statements other than SELECT, INSERT, UPDATE, DELETE and MERGE are counted.",
     ))),
 ];
-
-const fn effective(setting: Setting) -> Setting {
-    Setting {
-        effective: true,
-        ..setting
-    }
-}
 
 /// Who asks for numbers of statements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

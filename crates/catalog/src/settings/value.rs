@@ -4,7 +4,7 @@ use mote_common::{SqlError, SqlResult, error::state};
 use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
 
-use super::table::{Kind, Setting};
+use super::setting::{Kind, Setting};
 
 /// Checks a value and brings it to the form that SHOW prints. `name` is how the setting was called.
 pub(super) fn canonical(setting: &Setting, name: &str, value: &str) -> SqlResult<String> {

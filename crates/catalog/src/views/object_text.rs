@@ -11,8 +11,7 @@ use mote_types::catalog::user::{composite_oid, is_composite, is_user_type, numbe
 use mote_types::{ColumnType, format_type, oid, parse_type};
 
 use super::names;
-use super::text::qualified;
-use crate::name_text::{is_name, split_name};
+use crate::name_text::{is_name, qualified, split_name};
 use crate::routine_text;
 use crate::system_schemas::{ObjectNames, schema_name, schema_oid};
 

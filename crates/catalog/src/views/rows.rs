@@ -7,6 +7,7 @@
 //! Promise: a row has exactly its relation's columns, in order; `tests` checks variants and NOT NULL for every row.
 
 pub mod access;
+pub mod acl;
 pub mod activity;
 pub mod attributes;
 pub mod cluster;
@@ -27,6 +28,7 @@ pub mod routines;
 pub mod schema;
 pub mod schema_columns;
 pub mod schema_constraints;
+pub mod schema_types;
 pub mod settings;
 pub mod statistics;
 pub mod triggers;

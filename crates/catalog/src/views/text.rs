@@ -23,11 +23,7 @@ use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
 use super::object_text;
 use crate::catalog_store::index_texts::mentions_user_type;
-
-/// `schema.name`, quoted where needed.
-pub fn qualified(schema: &str, name: &str) -> String {
-    format!("{}.{}", identifier(schema), identifier(name))
-}
+pub use crate::name_text::qualified;
 
 /// The name as it must be written in this session: with its schema unless the search path finds it.
 pub fn visible_name(facts: &Facts<'_>, relation: &Relation) -> String {

@@ -6,7 +6,8 @@ use mote_sql::access::AclItem;
 use mote_sql::access::privilege;
 use mote_types::Datum;
 
-use super::relations::{acl, builtin_schema_acl};
+use super::acl::acl;
+use super::relations::builtin_schema_acl;
 use crate::catalog_store::stored::StoredRole;
 use crate::privileges::PUBLIC_SCHEMA;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};

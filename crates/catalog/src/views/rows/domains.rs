@@ -10,7 +10,7 @@ use crate::catalog_store::stored::{StoredDomain, StoredDomainCheck, StoredUserTy
 use crate::views::builtin::support_function;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
-use crate::views::rows::schema::TypeDescription;
+use crate::views::rows::schema_types::TypeDescription;
 use crate::views::text::without_parentheses;
 
 /// The domains of the database, in order of making.

@@ -14,7 +14,7 @@ use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::BOOTSTRAP_ROLE;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
-use crate::views::rows::relations;
+use crate::views::rows::acl::acl;
 use crate::views::rows::types::classes;
 use crate::views::text::default_acl;
 
@@ -132,7 +132,7 @@ fn granted(facts: &Facts<'_>, kind: &str, owner: Oid, public: u32) -> Datum {
         privileges: public,
         grant_options: 0,
     }));
-    relations::acl(facts, &items)
+    acl(facts, &items)
 }
 
 /// The version that the database has, if it has the extension.

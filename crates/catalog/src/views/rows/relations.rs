@@ -14,8 +14,9 @@ use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
+use crate::views::rows::acl::acl;
 use crate::views::rows::extensions;
-use crate::views::text::{acl_item, default_acl, shown_part};
+use crate::views::text::{default_acl, shown_part};
 use crate::views::{all_relations, shown_as_view};
 
 /// Bits of pg_index.indoption.
@@ -250,19 +251,6 @@ pub fn sequence_state(facts: &Facts<'_>, relation: Oid) -> SqlResult<Vec<Vec<Dat
             "relation {relation} has no rows to read"
         ))),
     }
-}
-
-/// The ACL column of any object: NULL while nothing was granted.
-pub fn acl(facts: &Facts<'_>, items: &[mote_sql::access::AclItem]) -> Datum {
-    if items.is_empty() {
-        return NULL;
-    }
-    let items = items
-        .iter()
-        .filter(|item| item.privileges != 0 || item.grant_options != 0)
-        .map(|item| Datum::from(acl_item(facts, item)))
-        .collect();
-    Datum::array(mote_types::oid::ACLITEM, items)
 }
 
 /// pg_class.relkind.

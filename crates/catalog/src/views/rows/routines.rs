@@ -5,8 +5,8 @@ use mote_sql::builtin::function::Volatility;
 use mote_sql::routine::{ParallelSafety, Routine, RoutineKind, RoutineMode};
 use mote_types::{ColumnType, Datum, oid};
 
-use super::relations::acl;
-use super::schema::{TypeDescription, yes_or_no};
+use super::acl::acl;
+use super::schema_types::{TypeDescription, yes_or_no};
 use crate::privileges::{is_member, may_execute};
 use crate::routine_text as text;
 use crate::views::builtin::LANGUAGE_INTERNAL;

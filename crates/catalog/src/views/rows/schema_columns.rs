@@ -5,7 +5,8 @@ use mote_sql::catalog::{Column, Identity, Relation};
 use mote_types::Datum;
 
 use super::domains;
-use super::schema::{accessible, yes_or_no};
+use super::schema::accessible;
+use super::schema_types::yes_or_no;
 use crate::catalog_store::stored::StoredSequence;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};

@@ -5,7 +5,8 @@ use mote_sql::catalog::{Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, 
 use mote_types::Datum;
 
 use super::constraints::constrained_columns;
-use super::schema::{accessible, yes_or_no};
+use super::schema::accessible;
+use super::schema_types::yes_or_no;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
 use crate::views::text::{action_name, without_parentheses};

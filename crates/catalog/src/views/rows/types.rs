@@ -12,8 +12,8 @@ use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, Datum, TypeInfo};
 
+use super::acl::acl;
 use super::domains;
-use super::relations::acl;
 use super::routines::LANGUAGE_PLPGSQL;
 use crate::catalog_store::stored::StoredUserType;
 use crate::system_schemas::CATALOG_SCHEMA;
