@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::args::{FaultArgs, PairArgs};
+pub(super) use super::harm::{Harm, Way};
 use super::quiet::Quiet;
 use super::systems::{Hands, Present, remove, shell, tell};
 use super::victim::{Patient, link_to};
@@ -22,7 +22,7 @@ use mote_driver::{Admin, DriverResult, Target};
 use mote_measure::RunOutcome;
 use mote_measure::cpu::ProcessTree;
 use mote_measure::faults::link::Link;
-use mote_measure::faults::{Event, Recovery, Schedule};
+use mote_measure::faults::{Event, Recovery};
 use mote_workload::tpcc::{self, LoadMode, Settings};
 
 /// Below the directory of the experiment.
@@ -61,14 +61,6 @@ impl From<NoStandby> for String {
             NoStandby::Unknown(why) | NoStandby::Failed(why) => why,
         }
     }
-}
-
-/// How a standby reaches its primary.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    Direct,
-    /// Through a network that the laboratory can cut.
-    Link,
 }
 
 impl Standby {
@@ -320,55 +312,6 @@ pub(super) fn load(args: &PairArgs, system: &Present, observer: &mut Quiet) -> R
     tpcc::experiment(settings, &subject.target, subject.processes, observer)
         .map(|_| ())
         .map_err(|error| format!("{}: {error}", system.name))
-}
-
-/// How a primary goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Harm {
-    /// SIGKILL, as a crash
-    Kill,
-    /// SIGSTOP, as a machine that hangs; ended before its standby is promoted
-    Stop,
-    /// Ended in order, its standby promoted at once
-    #[value(name = "switchover")]
-    SwitchOver,
-    /// The network between it and its standby is cut, and healed again; nobody is promoted
-    Cut,
-}
-
-impl Harm {
-    pub fn word(self) -> &'static str {
-        match self {
-            Harm::Kill => "kill",
-            Harm::Stop => "stop",
-            Harm::SwitchOver => "switchover",
-            Harm::Cut => "cut",
-        }
-    }
-
-    /// Whether the primary has ended afterwards, and its standby took over.
-    pub fn ends_primary(self) -> bool {
-        self != Harm::Cut
-    }
-
-    /// How a standby that this shall be done to reaches its primary.
-    pub(super) fn way(self) -> Way {
-        match self {
-            Harm::Cut => Way::Link,
-            _ => Way::Direct,
-        }
-    }
-
-    fn schedule(self, at_s: f64, decided_after_s: f64) -> Result<Schedule, String> {
-        let word = self.word();
-        let promoted_s = at_s + decided_after_s;
-        match self {
-            Harm::SwitchOver => format!("{at_s}s {word}").parse(),
-            Harm::Cut => format!("{at_s}s {word} {decided_after_s}s").parse(),
-            _ => format!("{at_s}s {word}; {promoted_s}s promote").parse(),
-        }
-    }
 }
 
 /// What is done to a primary, and when.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{OutputArgs, SystemsArgs, TerminalArgs};
-use crate::command::pair::Harm;
+use crate::command::harm::Harm;
 
 /// What a synchronous standby costs: order entry with one and without, in turn.
 ///

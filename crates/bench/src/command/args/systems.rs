@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::contenders::parse_seconds;
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
-use crate::command::seeds::plan::{Budget, experiment_name};
+use crate::command::experiments::{Budget, experiment_name};
 use crate::server::SpawnedServer;
 use mote_measure::arrivals::ArrivalKind;
 use mote_workload::catalogue::Known;

@@ -1,10 +1,8 @@
 //! X8 by COPY: the same rows as the inserts, in units of one transaction each, over a few connections.
 
-use serde::Serialize;
-
 use super::super::quiet::Quiet;
 use super::super::systems::Systems;
-use super::measure::Measurements;
+use super::measured::{Copied, Measurements};
 use super::plan::Plan;
 use mote_workload::ingest::{COPY_ROWS, CopiedRows};
 use mote_workload::loader;
@@ -15,16 +13,6 @@ const PER_PROCESSOR: usize = 2;
 const FIRST_UNITS: usize = 20;
 /// Rows of the second one at most: a system that is fast shall not fill the memory.
 const ROWS_MAX: f64 = 3e6;
-
-/// What one system took in.
-#[derive(Clone, Debug, Serialize)]
-pub struct Copied {
-    pub system: String,
-    pub connections: usize,
-    pub rows: u64,
-    pub bytes: u64,
-    pub seconds: f64,
-}
 
 pub fn copies(
     plan: &Plan,

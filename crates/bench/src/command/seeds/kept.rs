@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::measure::Measurements;
+use super::measured::Measurements;
 use super::plan::Plan;
 use super::published::Published;
 use super::sections;

@@ -2,165 +2,30 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::{Value, json};
-
 use super::super::args::{ColdStartArgs, OutputArgs, OwnServerArgs, SeedsArgs};
 use super::super::default_driver_threads;
-use super::super::pair::FailOver;
 use super::super::quiet::Quiet;
-use super::super::restart::{ColdStart, measure_cold_starts};
+use super::super::restart::measure_cold_starts;
 use super::super::shards;
 use super::super::systems::{Present, Systems, remove};
 use super::super::tpcc::summarize;
-use super::copies::{self, Copied};
-use super::pairs;
+use super::measured::{INGEST_ROWS, Ladder, Measurements, Step};
 use super::plan::{Plan, SHARDS};
-use super::restarts::{self, Restart};
-use super::stage::{Ended, Stage};
-use crate::report::section::Proof;
+use super::stage::Stage;
+use super::step::{order_entry_step, provide, settings};
+use super::{copies, pairs, restarts};
 use crate::report::{Summary, table};
 use crate::server::EmbeddedServer;
 use mote_driver::Admin;
-use mote_measure::halt::{self, Halted};
 use mote_measure::statistics::balanced_orders;
-use mote_measure::{RunOutcome, readback};
+use mote_measure::{halt, readback};
 use mote_workload::closed_loop::LoopPlan;
 use mote_workload::ingest;
-use mote_workload::tpcc::mix::{MixMode, WRITING};
-use mote_workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
+use mote_workload::tpcc::mix::WRITING;
+use mote_workload::tpcc::{self, ActiveWarehouses, LoadMode, Settings, consistency};
 
 /// Below the directory of the report.
 const SHARDS_DATA: &str = "mote-shards-data";
-/// Rows of one INSERT in X8.
-pub const INGEST_ROWS: usize = 10;
-
-/// Which measurement a step belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ladder {
-    /// Each terminal with its warehouse, BenchmarkSQL's default weights.
-    Connections,
-    /// terminalWarehouseFixed=false and 45/43/4/4/4, as the published comparison had it.
-    SideBySide,
-    Ingest,
-    /// Terminals within one warehouse, or within all; `connections` counts the warehouses.
-    Window,
-    /// Without a standby, and with one.
-    Alone,
-    WithStandby,
-}
-
-impl Ladder {
-    pub fn stage(self) -> Stage {
-        match self {
-            Ladder::Connections => Stage::Connections,
-            Ladder::SideBySide => Stage::SideBySide,
-            Ladder::Ingest => Stage::Ingest,
-            Ladder::Window => Stage::Windows,
-            Ladder::Alone | Ladder::WithStandby => Stage::Standbys,
-        }
-    }
-}
-
-/// One system at one number of connections.
-pub struct Step {
-    pub ladder: Ladder,
-    pub system: String,
-    pub connections: usize,
-    pub summary: Summary,
-    pub outcome: RunOutcome,
-}
-
-#[derive(Default)]
-pub struct Measurements {
-    pub steps: Vec<Step>,
-    pub cold_starts: Vec<ColdStart>,
-    pub fail_overs: Vec<FailOver>,
-    /// Over one and more servers.
-    pub shards: Vec<shards::Step>,
-    /// System, and what it said of itself while its windows were measured.
-    pub window_settings: Vec<(String, Value)>,
-    /// System, and why no standby stood beside it (X9), or took over from it (X5).
-    pub no_standby: Vec<(String, String)>,
-    pub not_failed_over: Vec<(String, String)>,
-    pub proofs: Vec<StagedProof>,
-    /// Starts of every system, and who was not started anew, with the reason.
-    pub restarts: Vec<Restart>,
-    pub not_restarted: Vec<(String, String)>,
-    pub copies: Vec<Copied>,
-    /// System, number of connections, and why it did not run.
-    pub failures: Vec<(String, usize, String)>,
-    /// Of the measurement that goes on: what its time did not suffice for, and what failed.
-    pub cut: Vec<String>,
-    pub failed: Vec<String>,
-    /// The measurements that have ended.
-    pub ended: Vec<Ended>,
-}
-
-/// A proof with the measurement that it belongs to.
-#[derive(Serialize)]
-pub struct StagedProof {
-    pub stage: Stage,
-    #[serde(flatten)]
-    pub proof: Proof,
-}
-
-impl Measurements {
-    pub fn prove(&mut self, stage: Stage, says: String, pass: bool) {
-        let proof = Proof { says, pass };
-        self.proofs.push(StagedProof { stage, proof });
-    }
-
-    /// Whether there is time for the next step, which is kept among what was cut if there is none. An error is an interruption.
-    pub fn goes_on(&mut self, step: &str) -> Result<bool, String> {
-        match halt::here().asked() {
-            None => Ok(true),
-            Some(Halted::Late) => {
-                self.cut.push(step.to_string());
-                Ok(false)
-            }
-            Some(told) => Err(told.says().to_string()),
-        }
-    }
-
-    /// Keeps a step that ended with an error: what the time cut off has not failed.
-    pub fn did_not_end(&mut self, step: &str, why: &str) -> Result<(), String> {
-        if self.goes_on(step)? {
-            self.failed.push(format!("{step}: {why}"));
-        }
-        Ok(())
-    }
-
-    pub fn step(&self, ladder: Ladder, system: &str, connections: usize) -> Option<&Step> {
-        self.of(ladder, system)
-            .find(|step| step.connections == connections)
-    }
-
-    pub fn of(&self, ladder: Ladder, system: &str) -> impl Iterator<Item = &Step> {
-        self.steps
-            .iter()
-            .filter(move |step| step.ladder == ladder && step.system == system)
-    }
-
-    /// The step with the most new orders.
-    pub fn peak(&self, ladder: Ladder, system: &str) -> Option<&Step> {
-        self.of(ladder, system).max_by(|a, b| {
-            a.summary
-                .first_kind_per_minute()
-                .total_cmp(&b.summary.first_kind_per_minute())
-        })
-    }
-
-    pub fn steps_json(&self) -> Vec<Value> {
-        let each = self.steps.iter().map(|step| {
-            json!({"stage": step.ladder.stage(), "ladder": step.ladder, "system": step.system, "connections": step.connections, "summary": step.summary,
-                "series": step.outcome.series, "system_series": step.outcome.system})
-        });
-        each.collect()
-    }
-}
-
 /// Makes one measurement. An error is what kept it from going on, or an interruption.
 pub fn one(
     stage: Stage,
@@ -234,29 +99,6 @@ fn cold_starts(
         }
     }
     Ok(())
-}
-
-pub(super) fn settings(plan: &Plan, ladder: Ladder, connections: usize, load: LoadMode) -> Settings {
-    let base = Settings {
-        driver_threads: default_driver_threads().clamp(1, connections.max(1)),
-        warmup_s: plan.warmup_s,
-        duration_s: plan.duration_s,
-        seed: plan.seed,
-        load,
-        check: false,
-        ..Settings::closed_loop(plan.warehouses, connections.max(1))
-    };
-    match ladder {
-        Ladder::SideBySide => Settings {
-            mix: "45,43,4,4,4".parse::<MixMode>().expect("a valid mix"),
-            home: HomeMode::Any,
-            ..base
-        },
-        _ => Settings {
-            home: HomeMode::Fixed,
-            ..base
-        },
-    }
 }
 
 /// One ladder on all systems, on a fresh database, with the twelve conditions after the last step.
@@ -335,19 +177,6 @@ fn conditions_after(ladder: Ladder, system: &Present, measured: &mut Measurement
     );
     measured.prove(ladder.stage(), says, held == verdicts.len());
     Ok(())
-}
-
-/// Loads the database unless an earlier measurement has left one.
-pub(super) fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Result<(), String> {
-    let load = Settings {
-        warmup_s: 0.0,
-        duration_s: 0.1,
-        ..settings(plan, Ladder::Alone, 1, LoadMode::Auto)
-    };
-    let subject = &system.subject;
-    tpcc::experiment(load, &subject.target, subject.processes, quiet)
-        .map(|_| ())
-        .map_err(|error| format!("{}: {error}", system.name))
 }
 
 /// The same work within a small and within the whole working set. A system whose memory the laboratory decides has buffers that hold
@@ -472,26 +301,6 @@ fn over_servers(
     let step = fleet.measure(settings, &mut Quiet::new(true));
     fleet.stop()?;
     step
-}
-
-pub(super) fn order_entry_step(
-    plan: &Plan,
-    system: &Present,
-    ladder: Ladder,
-    connections: usize,
-) -> Result<Step, String> {
-    let settings = settings(plan, ladder, connections, LoadMode::Never);
-    let subject = &system.subject;
-    let mut silent = Quiet::new(true);
-    let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut silent)?;
-    let outcome = experiment.outcome.ok_or("nothing was measured")?;
-    Ok(Step {
-        ladder,
-        system: system.name.clone(),
-        connections,
-        summary: summarize(&outcome).with_durability(&outcome, &WRITING, connections),
-        outcome,
-    })
 }
 
 /// A server that takes fewer connections cannot take part in a step, and says so by itself.

@@ -1,8 +1,8 @@
 //! `mote bench seeds`: the published experiments X1 to X13 on this machine, each beside the figures that were published.
 //!
 //! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget), `stage` (what is
-//! measured, one after the other, each within its share of the time), `measure` (two ladders, ingest, several servers, cold
-//! starts), `pairs` (primary and standby), `restarts` and `copies` (what other systems do at a start, and with COPY), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
+//! measured), `measured` (what comes of it), `turns` (one after the other, each within its share of the time), `step` (one run of
+//! order entry), `measure` (two ladders, ingest, several servers, cold starts), `pairs` (primary and standby), `restarts` and `copies` (what other systems do at a start, and with COPY), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
 //! after each measurement, and how a later run goes on).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
@@ -13,6 +13,9 @@
 mod published;
 pub mod plan;
 mod stage;
+mod measured;
+mod step;
+mod turns;
 mod measure;
 mod pairs;
 mod restarts;
@@ -21,7 +24,7 @@ pub mod sections;
 mod kept;
 
 use self::kept::{Earlier, Report};
-use self::measure::Measurements;
+use self::measured::Measurements;
 use self::plan::Plan;
 use self::published::Published;
 use self::stage::State;
@@ -32,11 +35,6 @@ use crate::report::section::judgement;
 use crate::report::table;
 use crate::server::EmbeddedServer;
 use mote_measure::halt;
-
-/// The experiments by their names in the table of seeds.
-pub const NAMES: [&str; 13] = [
-    "X1", "X2", "X3", "X4", "X5", "X6", "X7", "X8", "X9", "X10", "X11", "X12", "X13",
-];
 
 pub fn run(args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let starter = args.lineup.starter();
@@ -85,7 +83,7 @@ fn with_systems(
     let mut measured = Measurements::default();
     report.write(systems, &measured)?;
     let taking_part = systems.present.len();
-    let done = stage::each(
+    let done = turns::each(
         &plan,
         taking_part,
         systems,

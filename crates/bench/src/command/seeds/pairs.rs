@@ -4,9 +4,10 @@ use super::super::args::SeedsArgs;
 use super::super::pair::{Blow, FailOver, Harm, NoStandby, Standby, Way, fail_over};
 use super::super::quiet::Quiet;
 use super::super::systems::{Present, Systems};
-use super::measure::{Ladder, Measurements, Step, order_entry_step, provide, settings};
+use super::measured::{Ladder, Measurements, Step};
 use super::plan::Plan;
 use super::stage::Stage;
+use super::step::{order_entry_step, provide, settings};
 use crate::server::EmbeddedServer;
 use mote_workload::tpcc::{LoadMode, Settings};
 

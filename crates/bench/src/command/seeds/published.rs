@@ -83,7 +83,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::seeds::NAMES;
+    use crate::command::experiments::NAMES;
 
     #[test]
     fn every_experiment_has_figures_with_a_source() {

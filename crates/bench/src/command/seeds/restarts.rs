@@ -8,12 +8,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::super::quiet::Quiet;
 use super::super::systems::{Present, Systems};
-use super::measure::{Measurements, provide};
+use super::measured::{Measurements, Restart};
 use super::plan::Plan;
+use super::step::provide;
 use mote_driver::{Admin, DriverResult, System, Target};
 use mote_measure::disk;
 
@@ -30,18 +29,6 @@ const READ_ALL: [&str; 6] = [
     "SELECT sum(o_ol_cnt) FROM bmsql_oorder",
     "SELECT sum(ol_amount) FROM bmsql_order_line",
 ];
-
-/// A start of one system.
-#[derive(Clone, Debug, Serialize)]
-pub struct Restart {
-    pub system: String,
-    /// What the system has of the database on disk, as it says.
-    pub data_bytes: Option<f64>,
-    pub first_answer_s: f64,
-    pub all_read_s: f64,
-    /// Files that the kernel was made to forget.
-    pub forgotten_bytes: u64,
-}
 
 pub fn restarts(
     plan: &Plan,

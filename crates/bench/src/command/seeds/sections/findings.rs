@@ -3,7 +3,7 @@
 //! An interval comes from drawing blocks of the compared steps' seconds again (`mote_measure::statistics`): it knows how a step
 //! varied within itself, not what differs from run to run. Figures that are one number of one run have none.
 
-use super::super::measure::{Ladder, Step};
+use super::super::measured::{Ladder, Step};
 use super::{LATENCY_CONNECTIONS, Maker, REPORT_CONNECTIONS, ratio};
 use crate::report::section::{Finding, Section, Table, UNBOUNDED};
 use mote_measure::statistics::{self, Block, Metric, Plan};

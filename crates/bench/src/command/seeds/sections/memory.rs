@@ -1,6 +1,6 @@
 //! X12: the same work within a small and within the whole working set.
 
-use super::super::measure::Ladder;
+use super::super::measured::Ladder;
 use super::{Maker, number, p90, ratio};
 use crate::report::section::Section;
 use crate::report::{Summary, table};

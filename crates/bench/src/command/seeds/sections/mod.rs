@@ -10,10 +10,10 @@ mod memory;
 mod servers;
 
 use super::super::systems::Systems;
-use super::NAMES;
-use super::measure::{Ladder, Measurements, Step};
+use super::measured::{INGEST_ROWS, Ladder, Measurements, Step};
 use super::plan::Plan;
 use super::published::Published;
+use crate::command::experiments::NAMES;
 use crate::report::charts;
 use crate::report::section::{Section, Sourced, Table};
 use crate::report::{Summary, table};
@@ -398,7 +398,7 @@ impl Maker<'_> {
         let published = self.published.table("X8");
         let rows = self.systems.iter().filter_map(|system| {
             let step = self.measured.of(Ladder::Ingest, system).next()?;
-            let rows_per_s = step.summary.transactions_per_s * super::measure::INGEST_ROWS as f64;
+            let rows_per_s = step.summary.transactions_per_s * INGEST_ROWS as f64;
             let per_core = rows_per_s / cores;
             Some(vec![
                 system.to_string(),

@@ -1,6 +1,6 @@
 //! X5, X6, X9 and X13: standbys, restarts, and warehouses that several servers share.
 
-use super::super::measure::{Ladder, Step};
+use super::super::measured::{Ladder, Step};
 use super::super::pairs::DECIDED_AFTER_S;
 use super::{Maker, number, p90, ratio, sentence};
 use crate::report::Summary;
