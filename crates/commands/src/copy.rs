@@ -1,6 +1,7 @@
 //! COPY: rows in bulk, between a table or query and the client or a file of the server.
 //!
-//! Read in this order: `options`; for FROM `lines` (bytes to lines), `fields` (a line to fields), `binary`, `insert` (values
+//! Read in this order: `options`; for FROM `lines` (bytes to lines), `fields` (a line to fields), `binary`, `target` (a
+//! column that is copied), `insert` (values
 //! to stored rows) and `from`, which puts them together; for TO `to`.
 //!
 //! Promises: formats, options and messages of PostgreSQL 15; a row is checked and written as INSERT would.
@@ -12,6 +13,7 @@ mod from;
 mod insert;
 mod lines;
 mod options;
+mod target;
 mod to;
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use mote_common::SqlResult;
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{Datum, input_binary};
 
-use super::from::{Place, Target};
 use super::lines::{Input, LINE_BYTES_MAX, malformed};
+use super::target::{Place, Target};
 use mote_executor::context::StatementContext;
 
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";

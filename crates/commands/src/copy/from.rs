@@ -17,7 +17,7 @@ use mote_planner::plan::walk::opened_for_rows;
 use mote_sql::access::{RelationAccess, RelationLock, privilege};
 use mote_sql::catalog::{Relation, RelationKind};
 use mote_types::format::utf8;
-use mote_types::{ColumnType, Datum, FormatSettings, input_text};
+use mote_types::{Datum, FormatSettings, input_text};
 
 use super::super::{internal, privileges, schema};
 use super::binary::Tuples;
@@ -25,6 +25,7 @@ use super::fields::Fields;
 use super::insert::{Sink, table_of};
 use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
+use super::target::{Place, Target};
 use mote_catalog::write_error;
 use mote_executor::context::StatementContext;
 use mote_executor::runtime::{Runtime, Values};
@@ -32,22 +33,6 @@ use mote_executor::server_files::FileReader;
 
 /// Bytes of a value or a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 100;
-
-/// A copied column.
-pub(super) struct Target {
-    pub position: usize,
-    pub name: String,
-    pub ty: ColumnType,
-    force_not_null: bool,
-    force_null: bool,
-}
-
-/// What a failing row's CONTEXT is made from.
-#[derive(Default)]
-pub(super) struct Place {
-    /// The column at work, with its value unless that is NULL.
-    pub column: Option<(String, Option<String>)>,
-}
 
 /// COPY table FROM: PostgreSQL's DoCopy and CopyFrom (copyfrom.c). All that can be refused is refused before the
 /// client is asked for data, since it sends them without waiting.

@@ -11,7 +11,13 @@ use super::holdings::language;
 use super::state::{check_stack, stack_position};
 use crate::utility::BodyContext;
 use mote_executor::context::StatementContext;
-use mote_executor::context::calls::{Returned, RoutineCall};
+use mote_executor::context::calls::{CallRoutine, Calls, Returned, RoutineCall};
+
+impl Calls for Holdings {
+    fn routine(&self) -> CallRoutine {
+        call
+    }
+}
 
 /// Runs a routine for a caller whose own statement reads through `snapshot`. EXECUTE has been checked.
 pub fn call(

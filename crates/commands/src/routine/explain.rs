@@ -12,7 +12,7 @@ use mote_planner::plan::explain::{About, ExplainOptions};
 use mote_planner::plan::measured::Measurements;
 use mote_types::Datum;
 
-use super::nested::{Statement, check_may_run};
+use super::statement::{Statement, check_may_run};
 
 /// The rows of the EXPLAIN that `statement` is. Only volatile routines have one.
 pub(super) fn rows(

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_executor::context::StatementContext;
-use mote_executor::context::calls::{CallRoutine, Calls};
+use mote_executor::context::calls::Calls;
 use mote_executor::node::Program;
 use mote_executor::plans::CachedPlan;
 use mote_executor::query::Execution;
 use mote_grammar::ast::{Fetch, Statement};
 
-use super::{Language, RoutineState, call};
+use super::{Language, RoutineState};
 use crate::utility::{Command, FindCommand};
 use mote_portals::{Portals, cursor};
 
@@ -61,12 +61,6 @@ pub struct Holdings {
     spare: SpareExecutions,
     /// Compiled bodies of routines, and how deep their calls are nested.
     pub routines: RoutineState,
-}
-
-impl Calls for Holdings {
-    fn routine(&self) -> CallRoutine {
-        call
-    }
 }
 
 const OTHER_CALLS: &str = "the statements of a session carry what the session keeps";

@@ -1,8 +1,8 @@
 //! The one door through which functions and procedures run, whatever their language.
 //!
 //! Read in this order: this file (what a call is, who runs it), `call` (what surrounds a body: SECURITY DEFINER,
-//! SET, recursion, the snapshot), `nested` and `explain` (SQL statements inside of a statement: what
-//! languages are made of), `kept_call` (CALL as it was compiled last), `sql_language` with `standard_body` and `result`,
+//! SET, recursion, the snapshot), `statement`, `running`, `nested` and `explain`
+//! (SQL statements inside of a statement: what languages are made of), `kept_call` (CALL as it was compiled last), `sql_language` with `standard_body` and `result`,
 //! `internal_language`, `holdings` with `state` (what the session keeps for all of them), `place` (where an error in a body
 //! stands); PL/pgSQL lives in
 //! the crate `mote_plpgsql`.
@@ -23,10 +23,12 @@ pub mod kept_call;
 mod explain;
 pub mod nested;
 mod result;
+mod running;
 mod sql_language;
 pub mod place;
 pub mod standard_body;
 mod state;
+mod statement;
 
 use std::sync::Arc;
 

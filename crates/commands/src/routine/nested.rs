@@ -1,7 +1,6 @@
 //! SQL statements inside of a running statement: what bodies of routines are made of.
 //!
-//! A language keeps a [`Statement`] as long as its compiled body; the plan inside follows the catalog, the user and the
-//! settings. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
+//! A language keeps a [`Statement`] as long as its compiled body. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
 //! volatile routine begins one of its own, any other sees what the caller sees.
 //!
 //! Leaves out: transaction control (`utility::BodyContext`) and statements that act on the session itself (0A000 by name).
@@ -10,18 +9,18 @@ use crate::routine::Holdings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Access;
 use mote_grammar::ast;
 use mote_grammar::ast::ParsedStatement;
-use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
-use mote_sql::ParameterNames;
-use mote_sql::access::Command;
+use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_sql::builtin::function::Volatility;
 use mote_types::Datum;
-use parking_lot::Mutex;
 
+use super::running::Counted;
+pub use super::running::Running;
+pub use super::statement::Statement;
+use super::statement::{check_may_run, not_volatile};
 use super::{command_of, explain, keep_row};
 use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
@@ -30,19 +29,10 @@ use mote_executor::context::StatementContext;
 use mote_executor::memory::Kept;
 use mote_executor::plans::locking::lock_relations;
 use mote_executor::plans::planning::parse_text;
-use mote_executor::plans::{CachedPlan, CountedRun, Prepared};
-use mote_executor::query::Execution;
+use mote_executor::plans::{CachedPlan, Prepared};
 use mote_executor::runtime::Emit;
 use mote_portals::cursor::loop_writes;
 use mote_portals::{Cursor, Portal, ResultFormats, modifies, query_tag};
-
-/// A statement of a body, planned when it is first run.
-pub struct Statement {
-    pub text: Arc<str>,
-    pub parsed: Arc<ParsedStatement>,
-    pub(super) names: Arc<dyn ParameterNames>,
-    prepared: Mutex<Option<Arc<Prepared>>>,
-}
 
 /// How a statement ended.
 #[derive(Debug)]
@@ -54,113 +44,9 @@ pub struct Done {
     pub finished: bool,
 }
 
-/// A query under way: what FOR loops and cursors of a language pull from.
-pub struct Running {
-    plan: Arc<CachedPlan>,
-    execution: Option<Box<Execution>>,
-    /// What is left of the rows, once its transaction has ended.
-    held: Option<VecDeque<Vec<Datum>>>,
-    /// What the held rows take.
-    kept: Kept,
-    counted: Option<Box<Counted>>,
-}
-
-/// A run that pg_stat_statements is going to show.
-struct Counted {
-    run: CountedRun,
-    prepared: Arc<Prepared>,
-    /// In its own fetches: what happens between them is not its.
-    spent_ns: u64,
-    rows: u64,
-}
-
-impl Counted {
-    fn begin(statement: &Statement, context: &StatementContext<'_>) -> Option<Counted> {
-        // pg_stat_statements.track = all counts what bodies run; otherwise nothing is measured.
-        let run = context.session.begin_counting(false)?;
-        let prepared = statement.known()?;
-        Some(Counted {
-            run,
-            prepared,
-            spent_ns: 0,
-            rows: 0,
-        })
-    }
-
-    fn end(&self, context: &mut StatementContext<'_>) {
-        let statistics = context.database.statement_statistics();
-        let (session, host) = (&*context.session, &mut *context.host);
-        session.count_run(
-            &self.run,
-            self.spent_ns,
-            self.rows,
-            &self.prepared,
-            statistics,
-            host,
-        );
-    }
-}
-
 /// Parses a text of any number of statements.
 pub fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Vec<ParsedStatement>> {
     parse_text(text, context.host)
-}
-
-impl Statement {
-    pub fn new(text: Arc<str>, parsed: ParsedStatement, names: Arc<dyn ParameterNames>) -> Statement {
-        Statement {
-            text,
-            parsed: Arc::new(parsed),
-            names,
-            prepared: Mutex::new(None),
-        }
-    }
-
-    /// The statement's plan of now. Its `plan.output` tells the columns, its `plan.parameters` how many values a run
-    /// wants.
-    pub fn plan(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
-        let prepared = self.prepared(context)?;
-        context.session.validate(&prepared, context.host)
-    }
-
-    /// What the last plan was made from: for a caller who keeps both, and asks by itself whether they still hold
-    /// (`SessionState::is_up_to_date`).
-    pub fn known(&self) -> Option<Arc<Prepared>> {
-        self.prepared.lock().clone()
-    }
-
-    /// What the statement was planned from: as long as user and settings are the same, else planned anew.
-    fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
-        let known = self.prepared.lock().clone();
-        if let Some(prepared) = known
-            // Another user may see other objects; search_path and its kin are in the key of the settings.
-            && prepared.user == context.session.identity().user_oid
-            && prepared.plan_key == context.session.settings.plan_key()
-        {
-            return Ok(prepared);
-        }
-        let prepared = context.session.plan_nested(
-            self.text.clone(),
-            self.parsed.clone(),
-            self.names.clone(),
-            context.host,
-        )?;
-        *self.prepared.lock() = Some(prepared.clone());
-        Ok(prepared)
-    }
-
-    /// Takes the plan's locks; the plan is current when they are held.
-    pub(super) fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
-        let prepared = self.prepared(context)?;
-        let mut plan = context.session.validate(&prepared, context.host)?;
-        // Waiting for a lock may have made the plan stale: it is made anew under the locks.
-        lock_relations(&prepared, &mut plan, None, context)?;
-        // The new plan is kept for the next run, too.
-        if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
-            *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
-        }
-        Ok(plan)
-    }
 }
 
 /// Runs a statement to its end, or until `max_rows` rows were emitted (0: all). `volatile` is the routine's: anything
@@ -447,32 +333,6 @@ impl Running {
     }
 }
 
-pub(super) fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
-    // PostgreSQL names the statement by its tag.
-    let word = match query.command {
-        Command::Select => "SELECT",
-        Command::Insert => "INSERT",
-        Command::Update => "UPDATE",
-        Command::Delete => "DELETE",
-        Command::Merge => "MERGE",
-    };
-    // A modifying CTE makes a SELECT write; FOR UPDATE makes it lock, which is a write of the row here.
-    let writes = query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies);
-    if !volatile && (writes || query.writes) {
-        let word = if query.command == Command::Select && !writes {
-            "SELECT FOR UPDATE"
-        } else {
-            word
-        };
-        return Err(not_volatile(word));
-    }
-    if read_only && (writes || query.writes) {
-        let locks = query.command == Command::Select && !writes;
-        return Err(read_only_error(if locks { "SELECT FOR UPDATE" } else { word }));
-    }
-    Ok(())
-}
-
 /// What a routine that is not volatile may run is told by the kind of the statement.
 pub fn check_allowed(
     statement: &ast::Statement,
@@ -484,14 +344,6 @@ pub fn check_allowed(
         ast::Statement::Query(_) => Ok(()),
         other => Err(not_volatile(command_of(other, context).name())),
     }
-}
-
-#[cold]
-fn not_volatile(word: &str) -> SqlError {
-    SqlError::new(
-        state::FEATURE_NOT_SUPPORTED,
-        format!("{word} is not allowed in a non-volatile function"),
-    )
 }
 
 /// A command within a body: it runs in the body's transaction, or not at all.

@@ -8,7 +8,7 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_types::ColumnType;
 
 use super::kept_call::KeptCalls;
-use super::nested::Running;
+use super::running::Running;
 
 /// Bodies that a session keeps compiled. At the bound all are dropped, and compiled again as they are called.
 const COMPILED_MAX: usize = 1024;

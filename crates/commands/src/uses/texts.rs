@@ -5,98 +5,18 @@
 //! have the routine's name in them; the others are not looked at.
 //! Leaves out: what stands in bodies, which PostgreSQL looks into for SQL-standard bodies only.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::RelationExpression;
 use mote_sql::expr::Expr;
-use mote_types::catalog::user::number_of;
 
-use super::types;
-use crate::{dropping, internal, schema};
+pub(crate) use super::dependent::{Dependent, routine_described as described};
+use crate::{internal, schema};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredRoutine};
-use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
-use mote_catalog::routine_text as text;
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
 use mote_executor::context::StatementContext;
-
-/// An object that uses a routine, or a type of users.
-pub(crate) enum Dependent {
-    View(Arc<RelationEntry>),
-    Default(Arc<RelationEntry>, usize),
-    Generated(Arc<RelationEntry>, usize),
-    Check(Arc<RelationEntry>, String),
-    Trigger(Arc<RelationEntry>, String),
-    Routine(Arc<RoutineEntry>),
-    /// A range type, whose `subtype_diff` the routine is.
-    Type(Arc<TypeEntry>),
-}
-
-/// `function f(integer)`, as messages about dependencies name it, procedures as well.
-pub(crate) fn described(entry: &RoutineEntry, context: &StatementContext<'_>) -> String {
-    let signature = text::signature(&entry.described, &context.session.catalog);
-    format!("function {signature}")
-}
-
-impl Dependent {
-    /// As messages about dependencies name it.
-    pub fn described(&self, context: &StatementContext<'_>) -> String {
-        let table = |entry: &RelationEntry| dropping::described(&entry.stored, context);
-        match self {
-            Dependent::View(entry) => table(entry),
-            Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
-                let column = &entry.stored.columns[*position].name;
-                match self {
-                    Dependent::Default(..) => {
-                        format!("default value for column {column} of {}", table(entry))
-                    }
-                    _ => format!("column {column} of {}", table(entry)),
-                }
-            }
-            Dependent::Check(entry, name) => format!("constraint {name} on {}", table(entry)),
-            Dependent::Trigger(entry, name) => format!("trigger {name} on {}", table(entry)),
-            Dependent::Routine(entry) => described(entry, context),
-            Dependent::Type(entry) => types::described(entry),
-        }
-    }
-
-    /// Its place among what uses the same type.
-    pub fn made(&self) -> types::Made {
-        let of_part = |entry: &RelationEntry, position: usize| (entry.stored.oid, Reverse(position + 1));
-        match self {
-            Dependent::View(entry) => (entry.stored.oid, Reverse(0)),
-            Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
-                of_part(entry, *position)
-            }
-            Dependent::Check(entry, name) => {
-                let mut constraints = entry.stored.constraints.iter();
-                let at = constraints.position(|constraint| constraint.name == *name);
-                of_part(entry, at.unwrap_or_default())
-            }
-            Dependent::Trigger(entry, name) => {
-                let mut triggers = entry.stored.triggers.iter();
-                let at = triggers.position(|trigger| trigger.name == *name);
-                of_part(entry, at.unwrap_or_default())
-            }
-            Dependent::Routine(entry) => (entry.stored.oid, Reverse(0)),
-            Dependent::Type(entry) => (number_of(Oid(entry.stored.oid)).0, Reverse(0)),
-        }
-    }
-
-    /// The schema of what it is a part of.
-    pub fn schema(&self) -> u32 {
-        match self {
-            Dependent::View(entry)
-            | Dependent::Default(entry, _)
-            | Dependent::Generated(entry, _)
-            | Dependent::Check(entry, _)
-            | Dependent::Trigger(entry, _) => entry.stored.schema,
-            Dependent::Routine(entry) => entry.stored.schema,
-            Dependent::Type(entry) => entry.stored.schema,
-        }
-    }
-}
 
 /// What is looked for in stored expressions.
 pub(crate) struct Search<'a, T> {

@@ -14,14 +14,12 @@ use mote_types::catalog::extension::extension_type;
 use mote_types::catalog::user::{number_of, user_multirange_of, user_range_of};
 use mote_types::{ColumnType, Datum, format_type};
 
+use super::dependent::Made;
+pub(crate) use super::dependent::type_described as described;
 use super::texts::{self, Dependent, Search};
 use crate::dropping;
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 use mote_executor::context::StatementContext;
-
-/// The number of an object, and the number of its part from 1 where a part is meant: later parts are told before earlier
-/// ones.
-pub(crate) type Made = (u32, Reverse<usize>);
 
 /// Something that cannot do without a type.
 pub(crate) enum User {
@@ -315,9 +313,4 @@ pub(crate) fn type_of_constructor(routine: u32, catalog: &Catalog) -> Option<Oid
             false => range.constructors.contains(&routine).then_some(user),
         }
     })
-}
-
-/// `type mood`, as messages about dependencies name it.
-pub(crate) fn described(entry: &TypeEntry) -> String {
-    format!("type {}", format_type(Oid(entry.stored.oid), -1))
 }
