@@ -59,8 +59,12 @@ fn out_of_memory(refused: &MemoryRefused, what: &str) -> SqlError {
 
 /// Bytes that a kept row takes.
 pub fn row_bytes(row: &[Datum]) -> usize {
-    let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-    size_of::<Vec<Datum>>() + size_of_val(row) + heap
+    size_of::<Vec<Datum>>() + heap_bytes(row)
+}
+
+/// What kept values take, the list itself included.
+pub fn heap_bytes(values: &[Datum]) -> usize {
+    size_of_val(values) + values.iter().map(Datum::heap_bytes).sum::<usize>()
 }
 
 /// Rows that are kept, and what they take.

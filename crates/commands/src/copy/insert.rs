@@ -21,7 +21,8 @@ use mote_types::{ColumnType, Datum, oid};
 
 use mote_executor::context::calls::TriggerOperation;
 use mote_executor::expr::{Expression, compile};
-use mote_executor::node::modify::insert_target::{InsertTarget, OpenTable};
+use mote_executor::node::modify::insert_target::InsertTarget;
+use mote_executor::node::modify::open_table::OpenTable;
 use mote_executor::node::modify::routing::{Router, Routing};
 use mote_executor::node::modify::trigger::{RowTriggers, Stage, StatementTriggers};
 use mote_executor::node::modify::{Target, after};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
-use mote_sql::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
+use mote_sql::expr::{DomainExpr, DomainRule, Expr, RoutineExpr, SubPlanCall, SubPlanKind, Subscript};
 use mote_types::catalog::user::is_composite;
 use mote_types::pattern::{Escape, LikePattern};
 use mote_types::{ColumnType, Datum, Oid, RowType, oid};
@@ -16,7 +16,7 @@ use super::cast::Cast;
 use super::comparison::{
     ArrayComparison, Compare, DistinctFrom, InList, NullIf, PairOrder, Predicate, RowComparison,
 };
-use super::domain::DomainCheck;
+use super::domain::{DomainCheck, Rule};
 use super::jsonb_subscript::{JsonbAssignment, JsonbSubscript};
 use super::like::{self, Like};
 use super::numeric::{self, NumericOperation};
@@ -251,6 +251,40 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             arguments: compile_all(arguments)?,
         },
     })
+}
+
+impl DomainCheck {
+    fn compile(expr: &DomainExpr) -> SqlResult<DomainCheck> {
+        let rule = |rule: &DomainRule| {
+            Ok(match rule {
+                DomainRule::NotNull => Rule::NotNull,
+                DomainRule::Check { name, condition } => Rule::Check {
+                    name: name.clone(),
+                    condition: compile(condition)?,
+                },
+            })
+        };
+        Ok(DomainCheck {
+            argument: compile(&expr.argument)?,
+            domain: expr.rules.domain,
+            schema: expr.rules.schema.clone(),
+            name: expr.rules.name.clone(),
+            rules: expr.rules.rules.iter().map(rule).collect::<SqlResult<_>>()?,
+            is_test: expr.is_test,
+        })
+    }
+}
+
+impl RoutineSite {
+    pub fn compile(call: &RoutineExpr) -> SqlResult<RoutineSite> {
+        Ok(RoutineSite {
+            routine: call.routine.clone(),
+            arguments: compile_all(&call.arguments)?,
+            types: call.arguments.iter().map(Expr::ty).collect(),
+            result: call.ty,
+            columns: call.columns.clone(),
+        })
+    }
 }
 
 /// Subscripts where the binder lets no slices through.

@@ -2,25 +2,24 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::expr::{DomainExpr, DomainRule};
 use mote_types::{Datum, format_type};
 
-use super::{Expression, compile};
+use super::Expression;
 use crate::runtime::Runtime;
 
 /// The value of an expression held against the rules of a domain, those of the domains below it included.
 pub struct DomainCheck {
-    argument: Expression,
-    domain: Oid,
+    pub(super) argument: Expression,
+    pub(super) domain: Oid,
     /// For the fields of errors, with `name`.
-    schema: String,
-    name: String,
-    rules: Box<[Rule]>,
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) rules: Box<[Rule]>,
     /// Only asked whether it passes: a value that does answers true, one that does not is an error.
-    is_test: bool,
+    pub(super) is_test: bool,
 }
 
-enum Rule {
+pub(super) enum Rule {
     NotNull,
     /// Over a row of the value alone.
     Check {
@@ -30,26 +29,6 @@ enum Rule {
 }
 
 impl DomainCheck {
-    pub(super) fn compile(expr: &DomainExpr) -> SqlResult<DomainCheck> {
-        let rule = |rule: &DomainRule| {
-            Ok(match rule {
-                DomainRule::NotNull => Rule::NotNull,
-                DomainRule::Check { name, condition } => Rule::Check {
-                    name: name.clone(),
-                    condition: compile(condition)?,
-                },
-            })
-        };
-        Ok(DomainCheck {
-            argument: compile(&expr.argument)?,
-            domain: expr.rules.domain,
-            schema: expr.rules.schema.clone(),
-            name: expr.rules.name.clone(),
-            rules: expr.rules.rules.iter().map(rule).collect::<SqlResult<_>>()?,
-            is_test: expr.is_test,
-        })
-    }
-
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         // CHECK conditions name VALUE, which is the only column of this row.
         let value = [self.argument.evaluate(row, runtime)?];

@@ -3,36 +3,25 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::expr::RoutineExpr;
 use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, Record, RowType};
 
-use super::{Expression, compile_all};
+use super::Expression;
 use crate::context::calls::{Returned, RoutineCall};
 use crate::memory::KeptRows;
 use crate::runtime::Runtime;
 
 /// A call of a user's function as it stands in one expression.
 pub struct RoutineSite {
-    routine: Arc<Routine>,
-    arguments: Box<[Expression]>,
-    types: Box<[ColumnType]>,
-    result: ColumnType,
+    pub(super) routine: Arc<Routine>,
+    pub(super) arguments: Box<[Expression]>,
+    pub(super) types: Box<[ColumnType]>,
+    pub(super) result: ColumnType,
     /// Of a function whose rows are spread over columns; None: it answers one value.
-    columns: Option<Vec<(String, ColumnType)>>,
+    pub(super) columns: Option<Vec<(String, ColumnType)>>,
 }
 
 impl RoutineSite {
-    pub fn compile(call: &RoutineExpr) -> SqlResult<RoutineSite> {
-        Ok(RoutineSite {
-            routine: call.routine.clone(),
-            arguments: compile_all(&call.arguments)?,
-            types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
-            result: call.ty,
-            columns: call.columns.clone(),
-        })
-    }
-
     /// Calls the routine. None: it is strict, and an argument is null.
     pub fn call(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Returned>> {
         let mut arguments = Vec::with_capacity(self.arguments.len());

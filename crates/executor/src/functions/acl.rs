@@ -8,7 +8,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::privilege;
 use mote_types::{Datum, oid};
 
-use super::set_returning::rows;
+use super::row_source::rows;
 use super::{Body, RowSource, array_of, oid as oid_value, text};
 use crate::runtime::Runtime;
 use mote_catalog::views::Facts;

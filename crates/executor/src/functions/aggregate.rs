@@ -14,7 +14,7 @@ use mote_types::{ColumnType, Datum, Interval, Numeric};
 
 use super::json::{JsonObjectBuilder, to_json};
 use super::ordered_set::OrderedSet;
-use super::variance::Squares;
+use super::variance::{Spread, Squares};
 use super::{bytes, float8, int8, numeric, text};
 use crate::runtime::Runtime;
 use crate::value::order;
@@ -78,13 +78,6 @@ pub enum Regression {
     Determination,
     Slope,
     Intercept,
-}
-
-/// Which of the four measures of spread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spread {
-    pub(super) sample: bool,
-    pub(super) root: bool,
 }
 
 /// The aggregate with this body.

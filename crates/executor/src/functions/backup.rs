@@ -13,6 +13,7 @@ use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_types::Datum;
 
+use super::restricted::{refuse_in_recovery, require_superuser};
 use super::{Body, CallSite, int4, int8, text};
 use crate::runtime::Runtime;
 use crate::server_files::elsewhere;
@@ -28,7 +29,7 @@ pub fn body(name: &str) -> Option<Body> {
         "mote_backup_read" => Body::Runtime(read),
         "mote_backup_stop" => Body::Runtime(stop),
         "pg_current_wal_flush_lsn" => Body::Runtime(|runtime, _, _| {
-            super::system::refuse_in_recovery(runtime.database())?;
+            refuse_in_recovery(runtime.database())?;
             Ok(Datum::Unsigned8(runtime.database().engine().horizons().stable.0))
         }),
         // NULL without an archive.
@@ -42,21 +43,10 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
-/// For functions that PostgreSQL leaves to superusers until somebody grants them.
-pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
-    if runtime.session().identity().superuser {
-        return Ok(());
-    }
-    Err(SqlError::new(
-        state::INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for function {}", site.name),
-    ))
-}
-
 /// Answers the manifest that is held.
 fn start(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
-    super::system::refuse_in_recovery(runtime.database())?;
+    refuse_in_recovery(runtime.database())?;
     let (pid, database) = (runtime.session().pid, runtime.database());
     let mut held = database.backups().held.lock();
     if held.contains_key(&pid) {
@@ -137,7 +127,7 @@ fn make_stable(runtime: &mut Runtime<'_, '_>, lsn: Lsn) -> SqlResult<()> {
 /// Everything up to the answer goes to the archive now. The log itself goes on in the same segment.
 fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
-    super::system::refuse_in_recovery(runtime.database())?;
+    refuse_in_recovery(runtime.database())?;
     // Taken first: what is appended later is not part of the answer.
     let tail = runtime.database().engine().horizons().tail;
     make_stable(runtime, tail)?;
@@ -148,7 +138,7 @@ fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> Sq
 /// Writes the name into the log and waits until it is durable. Answers its position.
 fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     require_superuser(runtime, site)?;
-    super::system::refuse_in_recovery(runtime.database())?;
+    refuse_in_recovery(runtime.database())?;
     let name = text(&a[0]);
     if name.len() >= RESTORE_POINT_BYTES {
         return Err(invalid(format!(

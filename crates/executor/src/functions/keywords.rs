@@ -3,7 +3,7 @@
 use mote_types::Datum;
 
 use super::RowSource;
-use super::set_returning::rows;
+use super::row_source::rows;
 
 /// Rows of word, category, bare label, and the two in words.
 pub fn keywords() -> Box<dyn RowSource> {

@@ -1,9 +1,9 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `formatting`, `datetime`, `array`, `range`, `json`, `set_returning`, `aggregate`, `window`,
+//! `formatting`, `datetime`, `array`, `range`, `json`, `set_returning` with `row_source`, `aggregate`, `window`,
 //! `system`, `large_object`, `variance`, `ordered_set`, `type_io`, `helper`, `enums`, `catalog_text`, `keywords`, `privilege`, `acl`,
-//! `backup`, `snapshot`, `recovery`, `slots`; `extension` has those of extensions.
+//! `backup`, `snapshot`, `recovery`, `slots`, `restricted` (who may call some of them); `extension` has those of extensions.
 //!
 //! The crate `mote_functions` has families whose bodies look at their arguments alone: bytes and digests, Unicode, jsonpath.
 //!
@@ -35,6 +35,8 @@ pub mod privilege;
 pub mod random;
 mod recovery;
 mod range;
+mod restricted;
+pub mod row_source;
 pub mod set_returning;
 mod slots;
 pub mod system;

@@ -7,7 +7,7 @@ use mote_common::{Lsn, SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
-use super::backup::require_superuser;
+use super::restricted::require_superuser;
 use super::{Body, CallSite, int4};
 use crate::runtime::Runtime;
 

@@ -9,12 +9,12 @@ use mote_types::json::Json;
 use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 
 use super::json::{checked_escapes, not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
+use super::row_source::{list, rows};
 use super::text::copied;
 use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, slots,
     text,
 };
-use crate::memory::{Kept, KeptRows};
 use mote_catalog::views::partitions;
 
 pub fn body(name: &str) -> Option<SetFunction> {
@@ -160,39 +160,6 @@ pub fn body(name: &str) -> Option<SetFunction> {
     })
 }
 
-/// Rows that were made at once.
-struct Rows {
-    rows: std::vec::IntoIter<Vec<Datum>>,
-    /// What they take, until the last one is gone.
-    _kept: Kept,
-}
-
-impl RowSource for Rows {
-    fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let Some(mut next) = self.rows.next() else {
-            return Ok(false);
-        };
-        row.append(&mut next);
-        Ok(true)
-    }
-}
-
-/// Rows that are not charged to the session.
-pub fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
-    kept_rows(KeptRows {
-        rows: rows.into(),
-        ..KeptRows::default()
-    })
-}
-
-/// The same for rows that were accounted for.
-pub fn kept_rows(rows: KeptRows) -> Box<dyn RowSource> {
-    Box::new(Rows {
-        rows: rows.rows.into_iter(),
-        _kept: rows.kept,
-    })
-}
-
 /// `name=value` taken apart; an option without a value has NULL.
 fn options<'a>(options: impl Iterator<Item = &'a Datum>) -> Box<dyn RowSource> {
     let pairs = options
@@ -225,31 +192,9 @@ fn paid<I: ExactSizeIterator, T>(
     Ok(made)
 }
 
-/// Rows of one column that were made at once.
-struct List(std::vec::IntoIter<Datum>);
-
-impl RowSource for List {
-    fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let Some(value) = self.0.next() else {
-            return Ok(false);
-        };
-        row.push(value);
-        Ok(true)
-    }
-}
-
-pub fn list(values: Vec<Datum>) -> Box<dyn RowSource> {
-    Box::new(List(values.into_iter()))
-}
-
 /// The same for texts.
 fn texts(values: Vec<String>) -> Box<dyn RowSource> {
     list(values.into_iter().map(Datum::from).collect())
-}
-
-/// A scalar as a set of one row.
-pub fn single(value: Datum) -> Box<dyn RowSource> {
-    list(vec![value])
 }
 
 /// generate_series would never end.

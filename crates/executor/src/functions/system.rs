@@ -11,7 +11,7 @@ use mote_sql::catalog::CatalogView;
 use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric, oid};
 
-use super::backup::require_superuser;
+use super::restricted::{refuse_in_recovery, require_superuser};
 use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value,
     recovery, slots, text,
@@ -522,17 +522,6 @@ pub(super) fn refuse_command_in_recovery(database: &Database, name: &str) -> Sql
         true => Err(write_error::recovery_error(name)),
         false => Ok(()),
     }
-}
-
-/// Control functions of the log, on a node that only follows.
-pub(super) fn refuse_in_recovery(database: &Database) -> SqlResult<()> {
-    if !database.is_following() {
-        return Ok(());
-    }
-    Err(
-        SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
-            .hint("WAL control functions cannot be executed during recovery."),
-    )
 }
 
 /// Functions about sizes, the log, sequences, partitions and names of objects.

@@ -6,8 +6,6 @@ use std::sync::LazyLock;
 use mote_common::SqlResult;
 use mote_types::{Datum, Numeric};
 
-use super::aggregate::Spread;
-
 /// From this many decimals on the square of a number has more than a `numeric` keeps.
 const LONG_SCALE: i32 = 8_192;
 /// What numbers with that many decimals are multiplied by, and what their squares are.
@@ -17,6 +15,13 @@ static SHIFT: LazyLock<(Numeric, Numeric)> = LazyLock::new(|| {
 });
 /// PostgreSQL shows a quotient of such numbers with as many decimals as a division ever has.
 const LONG_QUOTIENT_SCALE: i32 = 1_000;
+
+/// Which of the four measures of spread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    pub(super) sample: bool,
+    pub(super) root: bool,
+}
 
 /// The sums of what was seen so far.
 #[derive(Clone)]

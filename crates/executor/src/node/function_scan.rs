@@ -96,11 +96,11 @@ impl SetCall {
             SetCall::Routine(site) => {
                 // The routine has run to its end by then: its rows are kept, and charged to the session.
                 let rows = site.rows(row, runtime)?;
-                Ok(Some(functions::set_returning::kept_rows(rows)))
+                Ok(Some(functions::row_source::kept_rows(rows)))
             }
             SetCall::Scalar(expression) => {
                 let value = expression.evaluate(row, runtime)?;
-                Ok(Some(functions::set_returning::single(value)))
+                Ok(Some(functions::row_source::single(value)))
             }
             SetCall::Set {
                 function,

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_planner::plan::measured::{Measured, Measurement, Observed};
+use mote_planner::plan::measured::{Measurement, Observed};
+use mote_planner::plan::node::Measured;
 use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};

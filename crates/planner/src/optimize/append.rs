@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 
-use super::join::ScanSource;
+use super::access::Access;
 use super::prune::Pruned;
-use super::scan::Access;
+use super::scan_source::ScanSource;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Append, MemberNumber, Node, PruneBranch, Pruning, ScanColumn};
 use crate::plan::walk::prune_condition_exprs;

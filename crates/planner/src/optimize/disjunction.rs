@@ -12,13 +12,14 @@
 //! condition that answers differently each time, or holds a sub-query, stays where it is.
 
 use mote_sql::bind::conjuncts;
-use mote_sql::bind::query::FromTree;
+use mote_sql::bind::query::{FIRST_SYSTEM_COLUMN, FromTree};
+use mote_sql::builtin::function::FunctionId;
+use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::Expr;
 use mote_types::Datum;
 
 use super::Planner;
 use super::estimate::selectivity;
-use super::rewrite::row_list_parts;
 
 /// A restriction that lets more than this part of the rows through is not worth testing.
 const USEFUL_PART: f64 = 0.9;
@@ -167,4 +168,55 @@ fn all_of(mut parts: Vec<Expr>) -> Expr {
         1 => parts.remove(0),
         _ => Expr::And(parts),
     }
+}
+
+type RowList = (Vec<Expr>, Vec<FunctionId>, Vec<Vec<Expr>>);
+
+/// Takes an OR of ANDs of equalities apart, if all arms compare the same columns with values of the same types.
+pub(super) fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
+    let mut columns: Vec<Expr> = Vec::new();
+    let mut functions = Vec::new();
+    let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(arms.len());
+    for arm in arms {
+        let Expr::And(tests) = arm else { return None };
+        let mut row = Vec::with_capacity(tests.len());
+        for (position, test) in tests.iter().enumerate() {
+            let Expr::Call {
+                function, arguments, ..
+            } = test
+            else {
+                return None;
+            };
+            let [column @ Expr::Variable { column: number, .. }, value] = arguments.as_slice() else {
+                return None;
+            };
+            let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
+            let is_value = matches!(value, Expr::Constant(..) | Expr::Parameter { .. });
+            if !equal || !is_value || *number >= FIRST_SYSTEM_COLUMN {
+                return None;
+            }
+            if rows.is_empty() {
+                columns.push(column.clone());
+                functions.push(*function);
+            } else if !columns.get(position)?.same(column)
+                || functions[position] != *function
+                || rows[0][position].ty().oid != value.ty().oid
+            {
+                return None;
+            }
+            row.push(value.clone());
+        }
+        if row.len() != columns.len() {
+            return None;
+        }
+        rows.push(row);
+    }
+    let one_item = columns.windows(2).all(|pair| match pair {
+        [
+            Expr::Variable { relation: a, .. },
+            Expr::Variable { relation: b, .. },
+        ] => a == b,
+        _ => false,
+    });
+    (one_item && !rows.is_empty()).then_some((columns, functions, rows))
 }

@@ -18,7 +18,6 @@ mod pair;
 mod source;
 mod unique;
 
-pub(super) use source::ScanSource;
 pub(super) use unique::is_equal_to_one;
 
 use std::sync::Arc;
@@ -27,9 +26,9 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 
+use crate::optimize::access::Access;
 use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::all_hold;
-use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{JoinKind, Node};
 use mote_sql::bind::query::{FromJoin, FromTree, ItemKind, ROW_MARK};

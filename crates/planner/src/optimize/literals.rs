@@ -2,8 +2,8 @@
 //! one for the statement as it was written (`Plan::constants_matter`).
 
 use super::Planner;
+use super::access::Access;
 use super::estimate::known;
-use super::scan::Access;
 use mote_sql::catalog::{IndexDescription, IndexKeyTarget};
 use mote_sql::expr::Expr;
 

@@ -3,7 +3,8 @@
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
 //!  2. `rewrite`, `equality`, `sublink`: smaller and flatter queries of the same meaning.
-//!  3. `estimate`, `scan` (with `binding`, `union` and `literals`), `join`: rows and costs; one relation; several.
+//!  3. `estimate`, `access`, `binding`, `scan` (with `scan_source`, `union` and `literals`), `join`: rows and costs; one relation;
+//!     several.
 //!  4. `append`, `prune`, `disjunction`: tables of several parts, conditions that concern several tables.
 //!  5. `select`, `finish`, `with`, `recursion`, `modify`, `merge`: what stands above the joins; `volatile`: what may not move.
 //!
@@ -31,6 +32,7 @@ use mote_sql::bind::query::{
 use mote_sql::catalog::Relation;
 use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
 
+mod access;
 mod append;
 mod binding;
 mod disjunction;
@@ -45,6 +47,7 @@ mod prune;
 mod recursion;
 mod rewrite;
 mod scan;
+mod scan_source;
 mod select;
 mod sublink;
 mod union;

@@ -9,14 +9,14 @@
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
-use super::disjunction::{conjuncts_with_common, factor_joins, has_parts};
+use super::disjunction::{conjuncts_with_common, factor_joins, has_parts, row_list_parts};
 use super::join::is_equal_to_one;
 use mote_sql::bind::items_of;
 use mote_sql::bind::query::{
-    BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
-    SelectBody, collect_subplans, visit_deep,
+    BoundDistinct, BoundQuery, BoundTarget, FromJoin, FromTree, ItemKind, QueryBody, SelectBody,
+    collect_subplans, visit_deep,
 };
-use mote_sql::builtin::operator::{Comparison, comparison_of};
+use mote_sql::builtin::operator::comparison_of;
 use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
 
@@ -456,59 +456,4 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
         Expr::Or(list) => list.iter().all(|inner| is_strict_on(inner, items)),
         _ => value_strict(condition, items),
     }
-}
-
-type RowList = (
-    Vec<Expr>,
-    Vec<mote_sql::builtin::function::FunctionId>,
-    Vec<Vec<Expr>>,
-);
-
-/// Takes an OR of ANDs of equalities apart, if all arms compare the same columns with values of the same types.
-pub(super) fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
-    let mut columns: Vec<Expr> = Vec::new();
-    let mut functions = Vec::new();
-    let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(arms.len());
-    for arm in arms {
-        let Expr::And(tests) = arm else { return None };
-        let mut row = Vec::with_capacity(tests.len());
-        for (position, test) in tests.iter().enumerate() {
-            let Expr::Call {
-                function, arguments, ..
-            } = test
-            else {
-                return None;
-            };
-            let [column @ Expr::Variable { column: number, .. }, value] = arguments.as_slice() else {
-                return None;
-            };
-            let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
-            let is_value = matches!(value, Expr::Constant(..) | Expr::Parameter { .. });
-            if !equal || !is_value || *number >= FIRST_SYSTEM_COLUMN {
-                return None;
-            }
-            if rows.is_empty() {
-                columns.push(column.clone());
-                functions.push(*function);
-            } else if !columns.get(position)?.same(column)
-                || functions[position] != *function
-                || rows[0][position].ty().oid != value.ty().oid
-            {
-                return None;
-            }
-            row.push(value.clone());
-        }
-        if row.len() != columns.len() {
-            return None;
-        }
-        rows.push(row);
-    }
-    let one_item = columns.windows(2).all(|pair| match pair {
-        [
-            Expr::Variable { relation: a, .. },
-            Expr::Variable { relation: b, .. },
-        ] => a == b,
-        _ => false,
-    });
-    (one_item && !rows.is_empty()).then_some((columns, functions, rows))
 }

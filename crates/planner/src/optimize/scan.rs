@@ -8,11 +8,11 @@ use mote_types::ColumnType;
 use mote_types::key::Fit;
 
 use super::Planner;
+use super::access::Access;
 use super::binding::{Binding, column_of, over_item};
 use super::estimate::{
     DESCENT_COST, FETCH_COST, all_hold, index_rows, known, prefix_rows, scan_cost, table_rows,
 };
-use super::union::Union;
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality, Pattern};
 use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
@@ -24,28 +24,6 @@ const PREFIX_PART: f64 = 0.1;
 
 /// Elements of an array, as long as nothing is known of it.
 const ARRAY_ELEMENTS: f64 = 10.0;
-
-/// A way to read a base relation.
-#[derive(Clone)]
-pub(super) struct Access {
-    /// None: sequential, or a union.
-    pub index: Option<u16>,
-    /// The arms of an OR, each by an index of its own; then nothing else says which rows are read.
-    pub union: Option<Box<Union>>,
-    pub equals: Vec<IndexEquality>,
-    pub lower: Option<IndexBound>,
-    pub upper: Option<IndexBound>,
-    pub prefix_of: Option<Pattern>,
-    pub backward: bool,
-    pub single_row: bool,
-    /// Positions of the conditions that the index decides.
-    pub used: Vec<usize>,
-    /// Rows after all given conditions, and the cost of getting them.
-    pub rows: f64,
-    pub cost: f64,
-    /// The wanted order comes for free.
-    pub ordered: bool,
-}
 
 /// What conditions bind of an index.
 #[derive(Default)]

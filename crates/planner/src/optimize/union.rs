@@ -13,8 +13,8 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::catalog::Relation;
 use mote_sql::expr::Expr;
 
-use super::join::ScanSource;
-use super::scan::Access;
+use super::access::{Access, Arm, Union};
+use super::scan_source::ScanSource;
 use super::{Planner, Slot};
 use crate::plan::node::{Expected, IndexUnion, Node, ScanId};
 
@@ -24,24 +24,6 @@ const ARMS_MAX: usize = 64;
 const ORS_MAX: usize = 16;
 /// Conditions beside the OR that an arm's index may use, the first ones; all are tested.
 const OTHERS_MAX: usize = 32;
-
-/// How the arms of one OR are read.
-#[derive(Clone)]
-pub(super) struct Union {
-    or: Expr,
-    arms: Vec<Arm>,
-}
-
-#[derive(Clone)]
-struct Arm {
-    access: Access,
-    /// The arm itself, taken apart at AND.
-    own: Vec<Expr>,
-    /// Positions among `own` that the arm's index decides.
-    decided: Vec<usize>,
-    /// Conditions beside the OR that it decides, too.
-    decided_others: Vec<Expr>,
-}
 
 impl Planner<'_> {
     /// The cheapest way to read the arms of one of the conditions, an OR, by indexes; `rows` satisfy all conditions.

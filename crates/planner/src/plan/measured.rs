@@ -7,17 +7,7 @@
 //! Invariant: a node that EXPLAIN shows as part of the one below it ([`shown_with_input`]) is wrapped together with it.
 
 use super::QueryPlan;
-use super::node::Node;
-
-/// A node whose rows and time are counted.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Which of the run's measurements is this node's.
-    pub number: u32,
-    /// TIMING: reading the clock around every row may cost more than the row.
-    pub timed: bool,
-    pub input: Node,
-}
+use super::node::{Measured, Node};
 
 /// What was counted of one node, over all its loops. A loop begins with the first row asked for after a reset.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]

@@ -21,7 +21,6 @@ use mote_sql::catalog::partition::PartitionScheme;
 use mote_sql::clause::*;
 use mote_sql::expr::{AggregateCall, ExecParameterId, Expr, SortKey, WindowCall};
 
-use super::measured::Measured;
 pub use modify::*;
 
 /// Number of a base relation within the statement (PostgreSQL's range table index), unique over the whole plan.
@@ -130,6 +129,16 @@ pub enum Node {
     Merge(Box<Merge>),
     /// Only in plans that `plan::measured` made.
     Measured(Box<Measured>),
+}
+
+/// A node whose rows and time are counted.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Which of the run's measurements is this node's.
+    pub number: u32,
+    /// TIMING: reading the clock around every row may cost more than the row.
+    pub timed: bool,
+    pub input: Node,
 }
 
 /// What the optimiser expects of a node, for EXPLAIN.

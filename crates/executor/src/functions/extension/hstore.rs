@@ -11,7 +11,7 @@ use mote_types::family::hstore::pairs::{Pairs, of_pairs};
 use mote_types::family::hstore::texts;
 use mote_types::{ColumnType, Datum, format_type};
 
-use super::super::set_returning::{list, rows};
+use super::super::row_source::{list, rows};
 use super::super::{Body, CallSite, SetFunction};
 use crate::runtime::Runtime;
 use crate::value::convert;

@@ -5,8 +5,8 @@ use mote_catalog::statement_statistics::{StatementRow, Times};
 use mote_common::{Oid, SqlResult};
 use mote_types::Datum;
 
-use super::super::backup::require_superuser;
-use super::super::set_returning::rows;
+use super::super::restricted::require_superuser;
+use super::super::row_source::rows;
 use super::super::{Body, CallSite, SetFunction, boolean, int8, oid};
 use crate::runtime::Runtime;
 

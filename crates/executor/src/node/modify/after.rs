@@ -20,13 +20,10 @@ use mote_engine::{Access, SessionMemory};
 use mote_sql::catalog::{CatalogView, Constraint};
 use mote_types::Datum;
 
-use super::deferred_key::KeyTaken;
-use super::foreign_key::{Gone, Missing, heap_bytes};
-use super::trigger::TriggerEvent;
 use crate::context::calls::TriggerOperation;
 use crate::context::state::DeferredWork;
 use crate::context::{SessionState, StatementContext};
-use crate::memory::Kept;
+use crate::memory::{Kept, heap_bytes};
 use crate::runtime::{AfterWork, Runtime, Values};
 
 /// How far a constraint's check can be put off. What is not deferrable has none.
@@ -46,67 +43,31 @@ impl Deferral {
     }
 }
 
-/// Something to be done after a write.
-pub enum Event {
-    /// A row whose referenced key was not there, or was not looked for.
-    Missing(Missing),
-    /// A referenced key that is gone.
-    Gone(Gone),
-    /// A deferrable key that was taken when a row entered it.
-    KeyTaken(KeyTaken),
-    /// An AFTER trigger.
-    Trigger(TriggerEvent),
-}
-
-impl Event {
-    fn deferral(&self) -> Option<Deferral> {
-        match self {
-            Event::Missing(missing) => missing.deferral(),
-            Event::Gone(gone) => gone.deferral(),
-            Event::KeyTaken(taken) => Some(taken.deferral()),
-            Event::Trigger(trigger) => trigger.deferral(),
-        }
-    }
+/// Something to be done after a write: what a foreign key, a deferrable key or an AFTER trigger leaves.
+pub trait AfterEvent: Send + Sync {
+    fn deferral(&self) -> Option<Deferral>;
 
     /// The table whose row was written.
-    fn relation(&self) -> Oid {
-        match self {
-            Event::Missing(missing) => missing.relation(),
-            Event::Gone(gone) => gone.relation(),
-            Event::KeyTaken(taken) => taken.relation(),
-            Event::Trigger(trigger) => trigger.relation(),
-        }
-    }
+    fn relation(&self) -> Oid;
 
     /// The constraint that it checks, with the table that has it.
-    fn constraint(&self) -> Option<(Oid, Oid)> {
-        let of = |relation: Oid, deferral: Option<Deferral>| Some((relation, deferral?.constraint));
-        match self {
-            Event::Missing(missing) => of(missing.relation(), missing.deferral()),
-            Event::Gone(gone) => Some(gone.constraint()),
-            Event::KeyTaken(taken) => of(taken.relation(), Some(taken.deferral())),
-            Event::Trigger(_) => None,
-        }
-    }
+    fn constraint(&self) -> Option<(Oid, Oid)>;
 
-    fn bytes(&self) -> usize {
-        size_of::<Event>()
-            + match self {
-                Event::Missing(missing) => missing.heap_bytes(),
-                Event::Gone(gone) => gone.heap_bytes(),
-                Event::KeyTaken(_) => 0,
-                Event::Trigger(trigger) => trigger.heap_bytes(),
-            }
-    }
+    /// What it keeps besides itself.
+    fn heap_bytes(&self) -> usize;
 
-    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        match self {
-            Event::Missing(missing) => missing.fire(runtime),
-            Event::Gone(gone) => gone.fire(runtime),
-            Event::KeyTaken(taken) => taken.fire(runtime),
-            Event::Trigger(trigger) => trigger.fire(runtime),
-        }
+    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()>;
+
+    /// Whether it is an AFTER STATEMENT trigger of this kind of change.
+    fn is_of_statement(&self, _key: (Oid, TriggerOperation)) -> bool {
+        false
     }
+}
+
+type Event = Box<dyn AfterEvent>;
+
+fn bytes_of(event: &dyn AfterEvent) -> usize {
+    size_of::<Event>() + size_of_val(event) + event.heap_bytes()
 }
 
 /// The queue of one statement, those it runs itself included.
@@ -191,10 +152,12 @@ impl AfterEvents {
         // What is queued under this key came from an earlier part of the statement. The part that ends last queues the
         // triggers once, behind all rows.
         if std::mem::replace(&mut self.changes[number].ended, true) {
-            let before = self.queue.len();
-            self.queue
-                .retain(|event| !matches!(event, Event::Trigger(trigger) if trigger.is_of_statement(key)));
-            let gone = (before - self.queue.len()) * size_of::<Event>();
+            let mut gone = 0;
+            self.queue.retain(|event| {
+                let cancelled = event.is_of_statement(key);
+                gone += usize::from(cancelled) * bytes_of(&**event);
+                !cancelled
+            });
             self.kept.shrink_to(self.kept.bytes() - gone);
         }
     }
@@ -229,7 +192,7 @@ impl AfterEvents {
 
     fn pop(&mut self) -> Option<Event> {
         let event = self.queue.pop_front()?;
-        self.kept.shrink_to(self.kept.bytes() - event.bytes());
+        self.kept.shrink_to(self.kept.bytes() - bytes_of(&*event));
         Some(event)
     }
 }
@@ -271,13 +234,13 @@ fn within(bytes: usize, limit_bytes: usize) -> SqlResult<()> {
 }
 
 /// Queues an event for the end of the running statement.
-pub fn push(event: Event, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+pub fn push(event: impl AfterEvent + 'static, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     let limit_bytes = runtime.work_memory_bytes();
     let AfterEvents { queue, kept, .. } = AfterEvents::of(runtime.values);
     // Noted in batches: the session's shared account is asked for more only when the last grant is used up.
-    let must_grow = kept.note(event.bytes());
+    let must_grow = kept.note(bytes_of(&event));
     let bytes = kept.bytes();
-    queue.push_back(event);
+    queue.push_back(Box::new(event));
     if must_grow {
         let memory = runtime.session().memory.clone();
         AfterEvents::of(runtime.values).kept.grow(&memory, EVENTS)?;
@@ -363,7 +326,7 @@ impl Modes {
 
 /// An event with what became of it. One that fired stays while ROLLBACK TO may want it back.
 struct Waiting {
-    event: Arc<Event>,
+    event: Arc<dyn AfterEvent>,
     /// The number of the firing that did it.
     fired: Option<u64>,
 }
@@ -443,17 +406,17 @@ impl DeferredEvents {
 
     fn push(&mut self, event: Event, depth: u32, room: &Room) -> SqlResult<()> {
         self.mark(depth);
-        room.take(&mut self.kept, event.bytes() + size_of::<Waiting>())?;
+        room.take(&mut self.kept, bytes_of(&*event) + size_of::<Waiting>())?;
         self.open += 1;
         self.waiting.push(Waiting {
-            event: Arc::new(event),
+            event: Arc::from(event),
             fired: None,
         });
         Ok(())
     }
 
     /// The events that have to fire now, in their order. They count as fired.
-    fn take_due(&mut self, at_end: bool, depth: u32) -> Vec<Arc<Event>> {
+    fn take_due(&mut self, at_end: bool, depth: u32) -> Vec<Arc<dyn AfterEvent>> {
         if self.open == 0 {
             return Vec::new();
         }
@@ -490,7 +453,7 @@ impl DeferredEvents {
     }
 
     fn count_bytes(&mut self) {
-        let bytes = |waiting: &Waiting| waiting.event.bytes() + size_of::<Waiting>();
+        let bytes = |waiting: &Waiting| bytes_of(&*waiting.event) + size_of::<Waiting>();
         self.kept.shrink_to(self.waiting.iter().map(bytes).sum());
     }
 }

@@ -9,7 +9,7 @@ use mote_common::{IndexId, Oid, RowId, SqlResult};
 use mote_engine::WriteError;
 use mote_sql::catalog::{ConstraintKind, Relation};
 
-use super::after::{self, Deferral, Event};
+use super::after::{self, AfterEvent, Deferral};
 use super::{unique_violation, write_error};
 use crate::row_codec::RowCodec;
 use crate::runtime::{Runtime, find_index};
@@ -18,7 +18,7 @@ use crate::runtime::{Runtime, find_index};
 pub struct DeferrableKeys(Box<[(IndexId, Deferral)]>);
 
 /// A row that was written under a key that another row had.
-pub struct KeyTaken {
+struct KeyTaken {
     relation: Arc<Relation>,
     index: IndexId,
     deferral: Deferral,
@@ -60,23 +60,31 @@ impl DeferrableKeys {
                 deferral,
                 row,
             };
-            after::push(Event::KeyTaken(taken), runtime)?;
+            after::push(taken, runtime)?;
         }
         Ok(())
     }
 }
 
-impl KeyTaken {
-    pub fn deferral(&self) -> Deferral {
-        self.deferral
+impl AfterEvent for KeyTaken {
+    fn deferral(&self) -> Option<Deferral> {
+        Some(self.deferral)
     }
 
-    pub fn relation(&self) -> Oid {
+    fn relation(&self) -> Oid {
         self.relation.oid
     }
 
+    fn constraint(&self) -> Option<(Oid, Oid)> {
+        Some((self.relation.oid, self.deferral.constraint))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
     /// Looks again at the row's newest version: 23505 if another live row has its key.
-    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let table = runtime.table(self.relation.table)?;
         let index = find_index(&table, self.index)?;
         match runtime.retry(|transaction| transaction.check_key(&table, &index, self.row))? {

@@ -9,8 +9,9 @@ use mote_planner::plan::node;
 use mote_sql::clause;
 use mote_types::Datum;
 
-use super::insert_target::{InsertTarget, OpenTable};
+use super::insert_target::InsertTarget;
 use super::on_conflict::Conflict;
+use super::open_table::OpenTable;
 use super::routing::{Router, Routing};
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, ViewChecks, compile_assignments, compile_returning, project, resolve};

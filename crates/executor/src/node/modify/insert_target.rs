@@ -4,15 +4,14 @@
 //! `complete` is all that comes before a row is stored: BEFORE triggers, generated columns, checks. `insert` stores it,
 //! or resolves its conflict, and does what follows from it.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
-use mote_common::{RowId, SqlResult};
-use mote_engine::{RowWriter, Table, WriteError};
+use mote_common::SqlResult;
+use mote_engine::WriteError;
 use mote_types::Datum;
 
 use super::Target;
-use super::on_conflict::{Conflict, Resolution};
+use super::generated::compute_generated;
+use super::on_conflict::{Conflict, Proposed, Resolution};
+use super::open_table::OpenTable;
 use super::trigger::RowTriggers;
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
@@ -21,22 +20,13 @@ use crate::runtime::Runtime;
 /// What a new row of one table has to go through. Immutable: part of a program, or of a routed leaf.
 pub struct InsertTarget {
     pub target: Target,
-    pub(super) triggers: Option<RowTriggers>,
-    pub(super) generated: Box<[(usize, Expression)]>,
+    triggers: Option<RowTriggers>,
+    generated: Box<[(usize, Expression)]>,
     on_conflict: Option<Conflict>,
     /// Before a row is written it is shown to triggers.
     before_row: bool,
     /// Its rows were routed: they belong here, unless a trigger changes them.
     routed: bool,
-}
-
-/// A table that rows are being written to, with what is kept from one row to the next.
-pub struct OpenTable<'o, 'l> {
-    pub table: &'o Arc<Table>,
-    pub writer: &'o mut RowWriter<'l>,
-    pub scratch: &'o mut Vec<u8>,
-    /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
-    pub touched: &'o mut HashSet<RowId>,
 }
 
 impl InsertTarget {
@@ -64,6 +54,14 @@ impl InsertTarget {
     /// With ON CONFLICT; the conflict names indexes of this very table.
     pub(super) fn resolving(self, on_conflict: Option<Conflict>) -> InsertTarget {
         InsertTarget { on_conflict, ..self }
+    }
+
+    fn proposed(&self) -> Proposed<'_> {
+        Proposed {
+            target: &self.target,
+            triggers: self.triggers.as_ref(),
+            generated: &self.generated,
+        }
     }
 
     /// Of a leaf that a router picked: the bound need not be tested again for rows that no trigger has changed.
@@ -123,7 +121,7 @@ impl InsertTarget {
                 (Err(WriteError::Duplicate { index, existing }), Some(conflict))
                     if conflict.arbitrates(index) =>
                 {
-                    match conflict.resolve(self, open, (index, existing), new, runtime)? {
+                    match conflict.resolve(self.proposed(), open, (index, existing), new, runtime)? {
                         Resolution::Updated => return Ok(true),
                         Resolution::Nothing => return Ok(false),
                         Resolution::TryAgain => {}
@@ -134,17 +132,4 @@ impl InsertTarget {
             }
         }
     }
-}
-
-/// Generated columns of a row whose other columns are there.
-pub(super) fn compute_generated(
-    generated: &[(usize, Expression)],
-    row: &mut [Datum],
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<()> {
-    // One after the other in place: a generated column cannot refer to another one, so the order does not matter.
-    for (position, expression) in generated {
-        row[*position] = expression.evaluate(row, runtime)?;
-    }
-    Ok(())
 }

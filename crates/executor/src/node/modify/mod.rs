@@ -1,8 +1,8 @@
 //! Writing rows: INSERT, UPDATE, DELETE, MERGE, what they check, and what happens when somebody else wrote first.
 //!
 //! Read in this order: this file (what all three share; outcomes of the engine become SQL errors in
-//! `mote_catalog::write_error` alone), `disclosure` (what of a row an error may show), `recheck` (EvalPlanQual), `insert` with `insert_target` and `on_conflict`, `routing` with `partition` and `moving`, `update`
-//! with `update_target`, `delete`, `merge` (drives these three),
+//! `mote_catalog::write_error` alone), `disclosure` (what of a row an error may show), `recheck` (EvalPlanQual), `insert` with `insert_target`, `open_table`, `generated` and `on_conflict`, `routing` with `partition` and `moving`, `update`
+//! with `update_target` and `changed_keys`, `delete`, `merge` (drives these three),
 //! `foreign_key`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
 //!
 //! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
@@ -13,15 +13,18 @@
 //! there the new version and its unique keys are one call of the engine, which answers who is in the way.
 
 pub mod after;
+mod changed_keys;
 mod deferred_key;
 mod disclosure;
 pub mod delete;
 pub mod foreign_key;
+mod generated;
 pub mod insert;
 pub mod insert_target;
 pub mod merge;
 mod moving;
 mod on_conflict;
+pub mod open_table;
 pub mod partition;
 pub mod recheck;
 pub mod routing;

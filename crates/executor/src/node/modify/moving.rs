@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 use mote_common::{Oid, SqlResult};
 use mote_engine::{RowBuffers, RowWriter};
 use mote_planner::plan::node;
+use mote_sql::catalog::Relation;
 use mote_sql::catalog::inheritance::AttributeMap;
-use mote_sql::catalog::{IndexKeyTarget, Relation};
-use mote_sql::expr::Expr;
 use mote_types::Datum;
 
-use super::insert_target::OpenTable;
+use super::changed_keys::assigned_in_root;
+use super::open_table::OpenTable;
 use super::routing::{Router, Routing};
 use super::{ViewChecks, compile_returning};
 use crate::expr::Expression;
@@ -33,36 +33,6 @@ pub(super) struct Moving {
     pub returning: Option<Box<[Expression]>>,
     /// WITH CHECK OPTION, over the same.
     pub view_checks: ViewChecks,
-}
-
-/// Whether an UPDATE of these columns may take a row out of the partition.
-pub(super) fn concerns_partition(relation: &Relation, changed: &dyn Fn(usize) -> bool) -> bool {
-    let levels = relation.partition_levels.iter();
-    levels
-        .flat_map(|level| &level.scheme.keys)
-        .any(|key| match &key.target {
-            IndexKeyTarget::Column(position) => changed(*position as usize),
-            IndexKeyTarget::Expression(_, expr) => {
-                expr.any(&mut |part| matches!(part, Expr::Column { index, .. } if changed(*index as usize)))
-            }
-        })
-}
-
-/// The columns that the statement gives values to, in the table that it names.
-pub(super) fn assigned_in_root(node: &node::Update) -> Vec<u16> {
-    let Some(written) = node.targets.first() else {
-        return Vec::new();
-    };
-    let in_root = |&position: &u16| {
-        let name = &written.relation.columns[position as usize].name;
-        let found = node
-            .relation
-            .columns
-            .iter()
-            .position(|column| !column.dropped && column.name == *name);
-        found.map(|position| position as u16)
-    };
-    written.assigned.iter().filter_map(in_root).collect()
 }
 
 impl Moving {

@@ -15,10 +15,12 @@ use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::clause::{ConflictAction, OnConflict};
 use mote_types::Datum;
 
-use super::insert_target::{InsertTarget, OpenTable};
+use super::changed_keys::changes_key;
+use super::open_table::OpenTable;
 use super::recheck::{Locked, lock};
-use super::update_target::{changes_key, complete_update};
-use super::{ViewChecks, compile_assignments, write_error};
+use super::trigger::RowTriggers;
+use super::update_target::complete_update;
+use super::{Target, ViewChecks, compile_assignments, write_error};
 use crate::context::calls::TriggerOperation;
 use crate::expr::{Expression, compile_option};
 use crate::runtime::{Runtime, find_index};
@@ -65,6 +67,14 @@ fn same_target(left: &IndexKeyTarget, right: &IndexKeyTarget) -> bool {
         (IndexKeyTarget::Expression(a, _), IndexKeyTarget::Expression(b, _)) => a == b,
         _ => false,
     }
+}
+
+/// What a proposed row has to go through once it is an update: that of the table that it was to be inserted into.
+#[derive(Clone, Copy)]
+pub(super) struct Proposed<'t> {
+    pub target: &'t Target,
+    pub triggers: Option<&'t RowTriggers>,
+    pub generated: &'t [(usize, Expression)],
 }
 
 /// How a conflict ended.
@@ -141,7 +151,7 @@ impl Conflict {
     /// Resolves a conflict of the row `new` with an existing one. After `Updated`, `new` is the updated row.
     pub fn resolve(
         &self,
-        into: &InsertTarget,
+        into: Proposed<'_>,
         open: &mut OpenTable<'_, '_>,
         (index, existing): (IndexId, RowId),
         new: &mut Vec<Datum>,
@@ -188,17 +198,16 @@ impl Update {
     /// Updates the locked version, as the proposed row `new` wants it.
     fn write(
         &self,
-        into: &InsertTarget,
+        into: Proposed<'_>,
         open: &mut OpenTable<'_, '_>,
         version: RowVersion<'_>,
         new: &mut Vec<Datum>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Resolution> {
-        let InsertTarget {
+        let Proposed {
             target,
             triggers,
             generated,
-            ..
         } = into;
         let (table, id) = (open.table, version.row());
         let mut old = Vec::with_capacity(new.len());
@@ -217,9 +226,7 @@ impl Update {
             *new = proposed;
             return Ok(Resolution::Nothing);
         };
-        let before = triggers
-            .as_ref()
-            .filter(|triggers| triggers.has_before(TriggerOperation::Update));
+        let before = triggers.filter(|triggers| triggers.has_before(TriggerOperation::Update));
         if !complete_update((table, id), (before, generated), &old, &mut updated, runtime)? {
             return Ok(Resolution::Nothing);
         }
@@ -236,7 +243,7 @@ impl Update {
             Err(error) => return Err(target.write_error(error, &updated, runtime)),
         }
         open.touched.insert(id);
-        target.row_updated(id, (&old, &updated), triggers.as_ref(), runtime)?;
+        target.row_updated(id, (&old, &updated), triggers, runtime)?;
         *new = updated;
         Ok(Resolution::Updated)
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::deparse;
 use mote_sql::catalog::partition::{PartitionKey, PartitionLevel, PartitionScheme};
-use mote_sql::catalog::{IndexKeyTarget, Relation};
+use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
 use mote_types::Datum;
 
 use super::disclosure::may_read;
@@ -135,5 +136,38 @@ fn expression_text(text: &str) -> String {
         text.to_owned()
     } else {
         format!("({text})")
+    }
+}
+
+/// Whether an index with this parent belongs, over however many levels, to `wanted`.
+pub(super) fn index_descends_from(parent: Option<Oid>, wanted: Oid, catalog: &dyn CatalogView) -> bool {
+    let mut parent = parent;
+    while let Some(index) = parent {
+        if index == wanted {
+            return true;
+        }
+        let owner = catalog.relation_of_index(index);
+        parent = owner.and_then(|owner| owner.indexes.iter().find(|i| i.oid == index)?.parent);
+    }
+    false
+}
+
+/// Locks a partition and looks at it as it is from then on.
+pub(super) fn lock_partition(
+    oid: Oid,
+    mode: TableLockMode,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Arc<Relation>> {
+    let mut relation = runtime.relation(oid)?;
+    loop {
+        let storage = relation.table;
+        runtime
+            .context()
+            .engine_call(|transaction| transaction.lock_table(storage, mode, WaitPolicy::Block))?;
+        relation = runtime.relation(oid)?;
+        // TRUNCATE may have given it other storage while this statement waited.
+        if relation.table == storage {
+            return Ok(relation);
+        }
     }
 }

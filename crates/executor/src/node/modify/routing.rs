@@ -12,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use mote_common::{Oid, RowId, SqlError, SqlResult};
-use mote_engine::{Table, TableLockMode, WaitPolicy};
+use mote_engine::{Table, TableLockMode};
 use mote_sql::catalog::inheritance::AttributeMap;
 use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
@@ -23,7 +23,7 @@ use mote_types::Datum;
 
 use super::insert_target::InsertTarget;
 use super::on_conflict::Conflict;
-use super::partition::{KeyExpressions, no_partition};
+use super::partition::{KeyExpressions, index_descends_from, lock_partition, no_partition};
 use super::trigger::RowTriggers;
 use super::{Target, compile_assignments};
 use crate::runtime::Runtime;
@@ -264,19 +264,6 @@ fn map_conflict(
     Ok(OnConflict { arbiters, action })
 }
 
-/// Whether an index with this parent belongs, over however many levels, to `wanted`.
-pub(super) fn index_descends_from(parent: Option<Oid>, wanted: Oid, catalog: &dyn CatalogView) -> bool {
-    let mut parent = parent;
-    while let Some(index) = parent {
-        if index == wanted {
-            return true;
-        }
-        let owner = catalog.relation_of_index(index);
-        parent = owner.and_then(|owner| owner.indexes.iter().find(|i| i.oid == index)?.parent);
-    }
-    false
-}
-
 /// A leaf that a statement has locked.
 pub struct OpenLeaf {
     pub leaf: Arc<Leaf>,
@@ -427,26 +414,6 @@ impl Level {
             touched: HashSet::new(),
         });
         Ok(Slot::Leaf(opened.leaves.len() - 1))
-    }
-}
-
-/// Locks a partition and looks at it as it is from then on.
-pub(super) fn lock_partition(
-    oid: Oid,
-    mode: TableLockMode,
-    runtime: &mut Runtime<'_, '_>,
-) -> SqlResult<Arc<Relation>> {
-    let mut relation = runtime.relation(oid)?;
-    loop {
-        let storage = relation.table;
-        runtime
-            .context()
-            .engine_call(|transaction| transaction.lock_table(storage, mode, WaitPolicy::Block))?;
-        relation = runtime.relation(oid)?;
-        // TRUNCATE may have given it other storage while this statement waited.
-        if relation.table == storage {
-            return Ok(relation);
-        }
     }
 }
 

@@ -14,11 +14,11 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::clause::FiredTrigger;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::after::{self, AfterEvents, Deferral, Event, Room};
-use super::foreign_key::heap_bytes;
+use super::after::{self, AfterEvent, AfterEvents, Deferral, Room};
 use super::partition::PartitionTest;
 use crate::context::calls::{self, Returned, RoutineCall, TriggerCall, TriggerOperation};
 use crate::expr::{Expression, compile_option};
+use crate::memory::heap_bytes;
 use crate::runtime::Runtime;
 
 /// A trigger with its condition compiled.
@@ -261,7 +261,7 @@ impl RowTriggers {
                 change: Some(Arc::clone(change)),
                 table,
             };
-            after::push(Event::Trigger(event), runtime)?;
+            after::push(event, runtime)?;
         }
         Ok(())
     }
@@ -395,7 +395,7 @@ impl StatementTriggers {
                 change: None,
                 table,
             };
-            after::push(Event::Trigger(event), runtime)?;
+            after::push(event, runtime)?;
         }
         Ok(())
     }
@@ -439,7 +439,7 @@ impl Compiled {
 }
 
 /// An AFTER trigger that waits to be fired.
-pub struct TriggerEvent {
+struct TriggerEvent {
     fired: Arc<Compiled>,
     relation: Arc<Relation>,
     operation: TriggerOperation,
@@ -449,9 +449,9 @@ pub struct TriggerEvent {
     table: Option<usize>,
 }
 
-impl TriggerEvent {
+impl AfterEvent for TriggerEvent {
     /// Only constraint triggers can be deferred; all others have none.
-    pub fn deferral(&self) -> Option<Deferral> {
+    fn deferral(&self) -> Option<Deferral> {
         let constraint = self.fired.trigger.constraint?;
         constraint.deferrable.then_some(Deferral {
             constraint: constraint.oid,
@@ -459,17 +459,21 @@ impl TriggerEvent {
         })
     }
 
-    pub fn relation(&self) -> Oid {
+    fn relation(&self) -> Oid {
         self.relation.oid
     }
 
     /// Whether it is what `after` of this statement has queued.
-    pub fn is_of_statement(&self, key: (Oid, TriggerOperation)) -> bool {
+    fn is_of_statement(&self, key: (Oid, TriggerOperation)) -> bool {
         self.change.is_none() && (self.relation.oid, self.operation) == key
     }
 
-    /// What the event keeps besides itself.
-    pub fn heap_bytes(&self) -> usize {
+    /// What SET CONSTRAINTS puts off is told by `deferral`; the trigger itself is no constraint.
+    fn constraint(&self) -> Option<(Oid, Oid)> {
+        None
+    }
+
+    fn heap_bytes(&self) -> usize {
         // Several triggers of one row share it: counted for each, which errs on the safe side.
         self.change.as_ref().map_or(0, |change| {
             let rows = [&change.old, &change.new].into_iter().flatten();
@@ -478,7 +482,7 @@ impl TriggerEvent {
     }
 
     /// Calls the trigger's function. From then on its transition tables take no more rows.
-    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let queue = AfterEvents::of(runtime.values);
         let tables = self.table.map(|number| queue.transition_tables(number));
         let trigger = &self.fired.trigger;

@@ -4,13 +4,13 @@
 use mote_common::{RowId, SqlResult};
 use mote_engine::{RowLockStrength, Table};
 use mote_planner::plan::node;
-use mote_sql::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use mote_types::Datum;
 
-use super::insert_target::compute_generated;
+use super::changed_keys::{assigned_in_root, changes_key, concerns_partition};
+use super::generated::compute_generated;
 use super::recheck::refuse_modified_inside;
 use super::trigger::RowTriggers;
-use super::{Target, ViewChecks, compile_assignments, compile_returning, moving};
+use super::{Target, ViewChecks, compile_assignments, compile_returning};
 use crate::context::calls::TriggerOperation;
 use crate::expr::Expression;
 use crate::runtime::Runtime;
@@ -38,7 +38,7 @@ pub(super) struct UpdateTarget {
 
 impl UpdateTarget {
     pub fn compile(update: &node::Update, node: &node::UpdateTarget) -> SqlResult<UpdateTarget> {
-        let given = moving::assigned_in_root(update);
+        let given = assigned_in_root(update);
         let target = Target::compile(&node.relation, &node.checks)?.named_as(&update.relation, &given);
         let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
         let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
@@ -48,8 +48,8 @@ impl UpdateTarget {
         let written: Vec<u16> = node.assigned.iter().chain(generated).copied().collect();
         let changed = |position: usize| written.iter().any(|other| *other as usize == position);
         // A trigger may change any column.
-        let may_leave = moving::concerns_partition(&node.relation, &changed)
-            || before_row && node.relation.is_partition();
+        let may_leave =
+            concerns_partition(&node.relation, &changed) || before_row && node.relation.is_partition();
         // Whatever reads the row as datums; without any of these the stored bytes are copied column by column.
         let needs_row = target.has_checks()
             || may_leave
@@ -82,24 +82,6 @@ impl UpdateTarget {
             false => RowLockStrength::NoKeyUpdate,
         }
     }
-}
-
-/// Whether a column of a key is among the changed ones. Foreign keys lean on plain unique indexes only.
-pub(super) fn changes_key(relation: &Relation, changed: &dyn Fn(usize) -> bool) -> bool {
-    let columns = |index: &IndexDescription| -> Option<Vec<u16>> {
-        let column = |key: &IndexKey| match key.target {
-            IndexKeyTarget::Column(position) => Some(position),
-            IndexKeyTarget::Expression(..) => None,
-        };
-        index.keys.iter().map(column).collect()
-    };
-    relation
-        .indexes
-        .iter()
-        .filter(|index| index.unique && index.predicate.is_none())
-        .filter_map(columns)
-        .flatten()
-        .any(|position| changed(position as usize))
 }
 
 /// What the triggers BEFORE UPDATE, where there are any, and generated columns make of a row's new form. False: a trigger

@@ -5,9 +5,9 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::{Method, Side, joined_items, keeps_left_only};
+use crate::optimize::access::Access;
 use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, all_hold, matched};
-use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{Expected, HashJoin, JoinKind, NestedLoop, Node};
 use mote_sql::builtin::operator::{Comparison, comparison_of};

@@ -5,29 +5,19 @@ use std::sync::Arc;
 use mote_common::{SqlError, SqlResult};
 
 use super::Side;
+use crate::optimize::access::Access;
 use crate::optimize::append::own_columns;
 use crate::optimize::estimate::{FUNCTION_ROWS, all_hold, table_rows};
-use crate::optimize::scan::Access;
+use crate::optimize::scan_source::ScanSource;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{
-    AnyOf, Expected, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
-    VirtualScan,
+    AnyOf, Expected, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanId, SeqScan, VirtualScan,
 };
 use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
 };
 use mote_sql::catalog::Relation;
 use mote_sql::expr::{Expr, SortKey};
-
-/// A table to be scanned: itself, or one of those a parent's item stands for.
-#[derive(Clone)]
-pub(in crate::optimize) struct ScanSource {
-    pub item: u16,
-    pub member: MemberNumber,
-    pub relation: Arc<Relation>,
-    pub columns: Vec<ScanColumn>,
-    pub alias: Option<Box<str>>,
-}
 
 impl Planner<'_> {
     pub(super) fn item_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Side> {

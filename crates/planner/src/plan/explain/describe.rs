@@ -16,7 +16,7 @@ use crate::plan::node::*;
 use super::ExplainOptions;
 use super::estimate::{Estimate, estimate};
 use super::expression::{Names, all_of, index_condition, shown, sort_keys};
-use super::names::{Style, called, column_names};
+use super::names::{Style, column_names};
 use super::parameters::Parameters;
 use super::shown::{Detail, Line, Place, Shown, Value};
 use super::title::title;
@@ -187,7 +187,7 @@ impl Describer<'_> {
                 }
             }
         }
-        let (title, attributes) = title(self, node);
+        let (title, attributes) = title(self.plan, self.verbose, node);
         let mut details = Details {
             ran,
             list: Vec::new(),
@@ -436,21 +436,4 @@ impl Details {
 
 fn kilobytes(bytes: usize) -> u64 {
     bytes.div_ceil(1024) as u64
-}
-
-/// A scanned table as the text form names it.
-pub(super) fn scanned(relation: &Relation, alias: &Option<Box<str>>, verbose: bool) -> String {
-    let name = named(relation, verbose);
-    match alias {
-        Some(alias) => format!("{name} {}", called(relation, &Some(alias.clone()))),
-        None => name,
-    }
-}
-
-/// A table's name, under VERBOSE with its schema.
-pub(super) fn named(relation: &Relation, verbose: bool) -> String {
-    match verbose {
-        true => format!("{}.{}", relation.schema, relation.name),
-        false => relation.name.clone(),
-    }
 }

@@ -1,7 +1,7 @@
 //! Plans as EXPLAIN shows them, in PostgreSQL's forms.
 //!
 //! Read in this order: this file (what may be asked for), `shown` (the tree that every format renders), `describe` and `title`
-//! (which make it of a plan's nodes), `names`, `parameters` and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
+//! (which make it of a plan's nodes), `names`, `parameters` with `handed_on`, and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
 //! `document` with `structured` for JSON, XML and YAML.
 //!
 //! Source: PostgreSQL's explain.c.
@@ -12,6 +12,7 @@ mod describe;
 mod document;
 mod estimate;
 mod expression;
+mod handed_on;
 mod names;
 mod parameters;
 mod shown;

@@ -4,16 +4,15 @@ use mote_sql::catalog::Relation;
 use mote_sql::clause::SetOperationKind;
 use mote_sql::expr::Expr;
 
+use crate::plan::QueryPlan;
 use crate::plan::node::*;
 
-use super::describe::{Describer, named, scanned};
 use super::names::called;
 use super::shown::Value;
 
 type Attributes = Vec<(&'static str, Value)>;
 
-pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attributes) {
-    let verbose = describer.verbose;
+pub(super) fn title(plan: &QueryPlan, verbose: bool, node: &Node) -> (String, Attributes) {
     match node {
         Node::SeqScan(scan) => {
             let line = format!("Seq Scan on {}", scanned(&scan.relation, &scan.alias, verbose));
@@ -54,11 +53,11 @@ pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attribut
             (line, attributes)
         }
         Node::CteScan { cte, .. } => {
-            let name = describer.plan.ctes[*cte as usize].name.clone();
+            let name = plan.ctes[*cte as usize].name.clone();
             named_scan("CTE Scan", "CTE Name", Some(name))
         }
         Node::WorkTableScan { cte } => {
-            let name = describer.plan.ctes[*cte as usize].name.clone();
+            let name = plan.ctes[*cte as usize].name.clone();
             named_scan("WorkTable Scan", "CTE Name", Some(name))
         }
         Node::Values { .. } => {
@@ -109,7 +108,7 @@ pub(super) fn title(describer: &Describer<'_>, node: &Node) -> (String, Attribut
         Node::Append(_) => plain("Merge Append"),
         Node::RecursiveUnion { .. } => plain("Recursive Union"),
         Node::LockRows { .. } => plain("LockRows"),
-        Node::Measured(measured) => title(describer, &measured.input),
+        Node::Measured(measured) => title(plan, verbose, &measured.input),
     }
 }
 
@@ -191,4 +190,21 @@ fn modify(word: &str, target: &Relation, verbose: bool) -> (String, Attributes) 
     attributes.push(("Operation", text(word)));
     relation(&mut attributes, target, &None, verbose);
     (format!("{word} on {}", named(target, verbose)), attributes)
+}
+
+/// A scanned table as the text form names it.
+fn scanned(relation: &Relation, alias: &Option<Box<str>>, verbose: bool) -> String {
+    let name = named(relation, verbose);
+    match alias {
+        Some(alias) => format!("{name} {}", called(relation, &Some(alias.clone()))),
+        None => name,
+    }
+}
+
+/// A table's name, under VERBOSE with its schema.
+fn named(relation: &Relation, verbose: bool) -> String {
+    match verbose {
+        true => format!("{}.{}", relation.schema, relation.name),
+        false => relation.name.clone(),
+    }
 }

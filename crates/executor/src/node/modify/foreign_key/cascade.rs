@@ -9,7 +9,7 @@ use mote_sql::PlanSettings;
 use mote_sql::catalog::{ReferentialAction, Relation};
 use mote_types::Datum;
 
-use super::referenced::Referencing;
+use super::children::Referencing;
 use crate::node::Program;
 use crate::runtime::Runtime;
 

@@ -10,11 +10,6 @@ use crate::row_codec::ColumnCodec;
 use crate::runtime::Runtime;
 use crate::value::{equal, equal_rows};
 
-/// What kept values take, the list itself included.
-pub(in crate::node::modify) fn heap_bytes(values: &[Datum]) -> usize {
-    size_of_val(values) + values.iter().map(Datum::heap_bytes).sum::<usize>()
-}
-
 /// Whether foreign keys are looked after at this end: not under `session_replication_role = replica`, unless ENABLE
 /// TRIGGER ALL says so.
 pub(super) fn is_enforced(relation: &Relation, runtime: &Runtime<'_, '_>) -> bool {

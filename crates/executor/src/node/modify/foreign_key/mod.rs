@@ -1,7 +1,7 @@
 //! Foreign keys: what a write owes to the tables it references, and to those that reference it.
 //!
 //! Read in this order: this file (which keys a written row concerns), `referencing` (the end that has the constraint),
-//! `referenced` with `cascade` (the end it points at), `partitions` (partitioned tables at either end), `key_rows` (what
+//! `referenced` with `children` and `cascade` (the end it points at), `partitions` (partitioned tables at either end), `key_rows` (what
 //! both ends do with rows and keys).
 //!
 //! Referencing side: the referenced key is probed with the write and its row locked FOR KEY SHARE; a miss is looked at
@@ -21,14 +21,11 @@
 //! Leaves out: MATCH PARTIAL.
 
 mod cascade;
+mod children;
 mod key_rows;
 mod partitions;
 mod referenced;
 mod referencing;
-
-pub(super) use key_rows::heap_bytes;
-pub use referenced::Gone;
-pub use referencing::Missing;
 
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +35,7 @@ use mote_sql::catalog::{ConstraintKind, Relation};
 use mote_types::Datum;
 
 use super::after::Deferral;
-use super::update_target::changes_key;
+use super::changed_keys::changes_key;
 use crate::runtime::Runtime;
 use crate::value::equal_rows;
 use key_rows::{look_alike, pick};

@@ -10,14 +10,22 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::TableLockMode;
+use mote_engine::{Table, TableIndex, TableLockMode};
 use mote_sql::catalog::{Constraint, ForeignKey, IndexKeyTarget, Relation};
 use mote_types::{ColumnType, Datum};
 
-use super::referencing::Referenced;
-use crate::node::modify::routing::{index_descends_from, lock_partition};
+use crate::node::modify::partition::{index_descends_from, lock_partition};
 use crate::runtime::{Runtime, find_index};
 use crate::value::convert;
+
+/// The referenced table and the unique index that proves existence.
+pub(super) struct Referenced {
+    pub relation: Arc<Relation>,
+    pub table: Arc<Table>,
+    pub index: Arc<TableIndex>,
+    /// For each key of the index: position in the foreign key's columns, and the key's type.
+    pub keys: Vec<(usize, ColumnType)>,
+}
 
 /// A referenced table that is partitioned.
 pub(super) struct ReferencedPartitions {

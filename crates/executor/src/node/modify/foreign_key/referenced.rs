@@ -5,23 +5,25 @@ use std::sync::{Arc, OnceLock};
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult};
 use mote_engine::index::{Cursor, Direction, KeyRange};
-use mote_engine::{Access, Isolation, RowLockStrength, RowVersion, Snapshot, Table, TableIndex, Transaction};
+use mote_engine::{Access, Isolation, RowLockStrength, RowVersion, Snapshot, TableIndex, Transaction};
 use mote_sql::catalog::{
     ConstraintKind, ForeignKey, IndexDescription, IndexKeyTarget, ReferentialAction, Relation,
 };
+use mote_types::Datum;
 use mote_types::key::{KeyBound, key_bound};
-use mote_types::{ColumnType, Datum};
 
 use super::cascade;
-use super::key_rows::{heap_bytes, is_enforced, key_text, lock_any, read, same_key};
+use super::children::Referencing;
+use super::key_rows::{is_enforced, key_text, lock_any, read, same_key};
 use super::partitions::{columns_in, reported};
 use super::referencing::OwnKey;
-use crate::node::modify::after::{self, Deferral, Event};
+use crate::memory::heap_bytes;
+use crate::node::modify::after::{self, AfterEvent, Deferral};
 use crate::node::modify::disclosure::may_read;
 use crate::node::modify::write_error;
 use crate::row_codec::append_key;
 use crate::runtime::{Runtime, find_index};
-use crate::value::{convert, equal_rows};
+use crate::value::equal_rows;
 
 /// A foreign key of another relation that points at the written one.
 pub(super) struct ReferencingKey {
@@ -32,24 +34,8 @@ pub(super) struct ReferencingKey {
     pub resolved: OnceLock<Referencing>,
 }
 
-/// The other relation's end, as far as checks and actions of the written one need it.
-pub(super) struct Referencing {
-    pub relation: Arc<Relation>,
-    pub key: ForeignKey,
-    /// The referenced columns as they stand in the written relation.
-    pub referenced_columns: Vec<u16>,
-    /// The table and the constraint that violations name.
-    reported: (Arc<Relation>, String),
-    /// A partition's part of a foreign key: the action is that of the key above.
-    inherited: bool,
-    deferral: Option<Deferral>,
-    table: Arc<Table>,
-    /// An index that begins with the foreign key's columns, and for each of them the position in the key.
-    index: Option<(Arc<TableIndex>, Vec<usize>)>,
-}
-
 /// A referenced key that is gone.
-pub struct Gone {
+pub(super) struct Gone {
     key: Arc<ReferencingKey>,
     deferral: Option<Deferral>,
     parent: Arc<Relation>,
@@ -137,7 +123,7 @@ impl ReferencingKey {
             new,
             moved,
         };
-        after::push(Event::Gone(gone), runtime)
+        after::push(gone, runtime)
     }
 }
 
@@ -157,26 +143,25 @@ fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>
     order.collect()
 }
 
-impl Gone {
-    /// The constraint, behind the table that has it.
-    pub fn constraint(&self) -> (Oid, Oid) {
-        (self.key.relation, self.key.constraint)
+impl AfterEvent for Gone {
+    fn constraint(&self) -> Option<(Oid, Oid)> {
+        Some((self.key.relation, self.key.constraint))
     }
 
-    pub fn deferral(&self) -> Option<Deferral> {
+    fn deferral(&self) -> Option<Deferral> {
         self.deferral
     }
 
-    pub fn relation(&self) -> Oid {
+    fn relation(&self) -> Oid {
         self.parent.oid
     }
 
-    pub fn heap_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         heap_bytes(&self.old) + self.new.as_deref().map_or(0, heap_bytes)
     }
 
     /// Carries out ON DELETE or ON UPDATE, at the end of the statement or of the transaction.
-    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let referencing = self.key.resolve(runtime)?;
         let action = match self.new {
             Some(_) => referencing.key.on_update,
@@ -216,7 +201,9 @@ impl Gone {
             }
         }
     }
+}
 
+impl Gone {
     /// NO ACTION: another row may have taken over the key within the statement.
     fn key_is_back(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let types = referencing.referenced_columns.iter();
@@ -281,28 +268,6 @@ impl Referencing {
         let constraint = self.relation.constraints.iter().find(|c| c.oid == constraint);
         let constraint = constraint.ok_or_else(|| SqlError::internal("a foreign key lost its constraint"))?;
         reported(&self.relation, constraint, &self.key, written, runtime)
-    }
-
-    /// The old key in the types of the referencing columns; None if one of them cannot hold it.
-    pub fn own_values(
-        &self,
-        values: &[Datum],
-        parent: &Relation,
-        runtime: &mut Runtime<'_, '_>,
-    ) -> Option<Vec<Datum>> {
-        let columns = self.key.columns.iter().zip(&self.referenced_columns);
-        let mut converted = Vec::with_capacity(values.len());
-        for ((&own, &referenced), value) in columns.zip(values) {
-            let own = self.relation.columns[own as usize].ty;
-            let from = parent.columns[referenced as usize].ty;
-            let value = if own.oid == from.oid {
-                value.clone()
-            } else {
-                convert(runtime, value, from, ColumnType::new(own.oid), false).ok()?
-            };
-            converted.push(value);
-        }
-        Some(converted)
     }
 
     /// Whether any newest row refers to the key.

@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult};
-use mote_engine::{Isolation, RowLockStrength, Table, TableIndex};
+use mote_engine::{Isolation, RowLockStrength};
 use mote_sql::catalog::{ForeignKey, IndexKeyTarget, Relation};
 use mote_types::key::{KeyBound, key_bound};
 use mote_types::{ColumnType, Datum};
 
-use super::key_rows::{heap_bytes, is_enforced, key_text, lock_any, pick, read};
-use super::partitions::ReferencedPartitions;
+use super::key_rows::{is_enforced, key_text, lock_any, pick, read};
+use super::partitions::{Referenced, ReferencedPartitions};
+use crate::memory::heap_bytes;
 use crate::node::index_scan::has_key;
-use crate::node::modify::after::{self, Deferral, DeferredEvents, Event};
+use crate::node::modify::after::{self, AfterEvent, Deferral, DeferredEvents};
 use crate::node::modify::disclosure::may_read;
 use crate::node::modify::write_error;
 use crate::row_codec::append_key;
@@ -24,7 +25,7 @@ use crate::value::{convert, equal_rows};
 const KEY_BYTES_USUAL: usize = 64;
 
 /// A row whose referenced key was not there, or was not looked for.
-pub struct Missing {
+pub(super) struct Missing {
     key: Arc<OwnKey>,
     relation: Arc<Relation>,
     row: RowId,
@@ -47,30 +48,25 @@ pub(super) enum ReferencedTable {
     Partitions(ReferencedPartitions),
 }
 
-/// The referenced table and the unique index that proves existence.
-pub(super) struct Referenced {
-    pub relation: Arc<Relation>,
-    pub table: Arc<Table>,
-    pub index: Arc<TableIndex>,
-    /// For each key of the index: position in the foreign key's columns, and the key's type.
-    pub keys: Vec<(usize, ColumnType)>,
-}
-
-impl Missing {
-    pub fn deferral(&self) -> Option<Deferral> {
+impl AfterEvent for Missing {
+    fn deferral(&self) -> Option<Deferral> {
         self.key.deferral
     }
 
-    pub fn relation(&self) -> Oid {
+    fn relation(&self) -> Oid {
         self.relation.oid
     }
 
-    pub fn heap_bytes(&self) -> usize {
+    fn constraint(&self) -> Option<(Oid, Oid)> {
+        Some((self.relation.oid, self.key.deferral?.constraint))
+    }
+
+    fn heap_bytes(&self) -> usize {
         heap_bytes(&self.values)
     }
 
     /// Looks for the key again, now that the statement or the transaction is through.
-    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let (key, relation) = (&self.key, &self.relation);
         if key.still_refers(relation, self.row, &self.values, runtime)?
             && !key.probe(&self.values, runtime)?
@@ -115,7 +111,7 @@ impl OwnKey {
                 row,
                 values,
             };
-            return after::push(Event::Missing(missing), runtime);
+            return after::push(missing, runtime);
         }
         Ok(())
     }
