@@ -14,12 +14,13 @@
 //!  4. Nodes let go of log that nobody needs; whoever comes back finds what it lacks at whoever leads.
 //!  5. When all is healed, one primary comes forth, commits, and the others follow.
 //!
-//! `node`: one node's lives; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
+//! `node`: one node's lives; `life`: what it has in one; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
 //! what was stable, and the comparison; `script`: troubles in the order of a [`Trace`] instead of at random. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
 
 mod coordinator;
 mod following;
 mod leading;
+mod life;
 mod node;
 mod oracle;
 mod script;

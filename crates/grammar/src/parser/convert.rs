@@ -6,7 +6,7 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{ConstValue, Node, nodes, raw};
 
-use super::precision::LoweredPrecisions;
+use super::precision::{LoweredPrecisions, Told};
 use crate::ast::*;
 
 /// What a node of the tree costs to walk, in units of `work`.
@@ -372,4 +372,33 @@ impl<'t> Converter<'t> {
 pub(super) fn uncast<T>(list: &CastNodeList<T>) -> &NodeList {
     // SAFETY: `CastNodeList<T>` is `repr(transparent)` over `NodeList`; its other field is zero-sized.
     unsafe { &*std::ptr::from_ref(list).cast::<NodeList>() }
+}
+
+impl Converter<'_> {
+    /// Runs `read`, which reads one type, and tells that as it is to be told.
+    pub(super) fn told<T>(&mut self, told: Told, read: impl FnOnce(&mut Self) -> T) -> T {
+        let known = self.lowered.noted.len();
+        let result = read(self);
+        self.lowered.tell(known, told);
+        result
+    }
+
+    /// A type that is told without its place: in a signature.
+    pub(super) fn unplaced_type(&mut self, node: &nodes::TypeName) -> SqlResult<TypeName> {
+        self.told(Told::Unplaced, |this| this.type_name(node))
+    }
+
+    /// The type that a column gets: looked at before the table is rewritten and then, both times without its place.
+    pub(super) fn changed_type(&mut self, node: Option<&nodes::TypeName>) -> SqlResult<TypeName> {
+        self.told(Told::Unplaced, |this| {
+            this.told(Told::Twice, |this| this.required_type(node))
+        })
+    }
+
+    /// All there is to tell of the statement.
+    pub(super) fn into_warnings(self) -> Vec<LoweredPrecision> {
+        let mut warnings = self.lowered.noted;
+        warnings.extend(self.lowered.again);
+        warnings
+    }
 }

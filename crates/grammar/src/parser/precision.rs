@@ -4,10 +4,6 @@
 //! order and as often as PostgreSQL's analysis comes by: columns are told twice, the second time without their place.
 //! Leaves out: bodies of routines, whose statements are parsed when they are first run.
 
-use mote_common::SqlResult;
-use pg_raw_parse::nodes;
-
-use super::convert::Converter;
 use crate::ast::*;
 
 /// Digits of a second.
@@ -16,9 +12,9 @@ const PRECISION_MAX: i32 = 6;
 /// What a statement asks for and does not get.
 #[derive(Default)]
 pub(super) struct LoweredPrecisions {
-    noted: Vec<LoweredPrecision>,
+    pub(super) noted: Vec<LoweredPrecision>,
     /// Told behind the others: columns are made when all of the statement has been analyzed.
-    again: Vec<LoweredPrecision>,
+    pub(super) again: Vec<LoweredPrecision>,
 }
 
 /// How the type of a column or argument is told.
@@ -80,7 +76,7 @@ impl LoweredPrecisions {
     }
 
     /// Tells what was noted since there were `known` of them as the type of a column or argument is told.
-    fn tell(&mut self, known: usize, told: Told) {
+    pub fn tell(&mut self, known: usize, told: Told) {
         for lowered in &mut self.noted[known..] {
             let unplaced = LoweredPrecision {
                 written: lowered.written.clone(),
@@ -92,34 +88,5 @@ impl LoweredPrecisions {
                 Told::Unplaced => *lowered = unplaced,
             }
         }
-    }
-}
-
-impl Converter<'_> {
-    /// Runs `read`, which reads one type, and tells that as it is to be told.
-    pub(super) fn told<T>(&mut self, told: Told, read: impl FnOnce(&mut Self) -> T) -> T {
-        let known = self.lowered.noted.len();
-        let result = read(self);
-        self.lowered.tell(known, told);
-        result
-    }
-
-    /// A type that is told without its place: in a signature.
-    pub(super) fn unplaced_type(&mut self, node: &nodes::TypeName) -> SqlResult<TypeName> {
-        self.told(Told::Unplaced, |this| this.type_name(node))
-    }
-
-    /// The type that a column gets: looked at before the table is rewritten and then, both times without its place.
-    pub(super) fn changed_type(&mut self, node: Option<&nodes::TypeName>) -> SqlResult<TypeName> {
-        self.told(Told::Unplaced, |this| {
-            this.told(Told::Twice, |this| this.required_type(node))
-        })
-    }
-
-    /// All there is to tell of the statement.
-    pub(super) fn into_warnings(self) -> Vec<LoweredPrecision> {
-        let mut warnings = self.lowered.noted;
-        warnings.extend(self.lowered.again);
-        warnings
     }
 }

@@ -10,7 +10,7 @@ use mote_types::{
 };
 use parking_lot::Mutex;
 
-use super::loops;
+use super::collected::{Collected, ROWS_AT_FIRST};
 use crate::code::expression::{Expression, Form, Planned};
 use crate::code::names::{Names, field_of, no_field};
 use crate::code::spare::{KeptPlan, Lists};
@@ -46,7 +46,7 @@ pub struct Frame<'c> {
     pub rows_at_a_time: u64,
     /// The error on its way tells of this function already.
     pub raised_again: bool,
-    pub result: super::returning::Collected,
+    pub result: Collected,
     /// The columns of the result where the caller knows them.
     pub columns: Option<Arc<RowType>>,
     /// By the numbers of the expressions; empty until the first one is evaluated.
@@ -96,7 +96,7 @@ impl<'c> Frame<'c> {
             at: None,
             phase: "",
             line: None,
-            rows_at_a_time: loops::ROWS_AT_FIRST,
+            rows_at_a_time: ROWS_AT_FIRST,
             raised_again: false,
             result: Default::default(),
             columns: None,

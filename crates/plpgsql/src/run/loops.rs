@@ -8,6 +8,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Array, ColumnType, Datum, Dimension};
 
 use super::Flow;
+use super::collected::ROWS_AT_A_TIME;
 use super::cursor::pin;
 use super::frame::{Frame, NULL_NOT_ALLOWED};
 use super::query::LoopRows;
@@ -15,10 +16,6 @@ use crate::code::expression::Expression;
 use crate::code::*;
 use mote_commands::utility::BodyContext;
 use mote_executor::context::StatementContext;
-
-/// Rows that a loop takes from its query at first, and then at a time.
-pub const ROWS_AT_FIRST: u64 = 10;
-pub const ROWS_AT_A_TIME: u64 = 50;
 
 /// What a loop does after a turn.
 enum Turn<'c> {

@@ -5,6 +5,7 @@
 //! where COMMIT can come. PostgreSQL: exec_stmts and its kin in `pl_exec.c`.
 
 mod call;
+mod collected;
 mod cursor;
 pub mod frame;
 mod loops;

@@ -10,45 +10,11 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, Datum, RowType, oid};
 
+use super::collected::ROWS_AT_A_TIME;
 use super::frame::{Frame, record};
-use super::loops::ROWS_AT_A_TIME;
 use crate::code::expression::Expression;
 use crate::code::*;
-use mote_commands::routine::keep_row;
 use mote_executor::context::StatementContext;
-use mote_executor::memory::KeptRows;
-
-/// What was returned so far.
-pub struct Collected {
-    /// Of the last RETURN with an expression.
-    pub value: Datum,
-    /// Of `value`, as it was computed.
-    ty: ColumnType,
-    /// RETURN was reached.
-    pub returned: bool,
-    /// Of a function that returns a set: what RETURN NEXT and RETURN QUERY gave.
-    pub rows: KeptRows,
-}
-
-impl Default for Collected {
-    fn default() -> Collected {
-        Collected {
-            value: Datum::Null,
-            ty: ColumnType::UNKNOWN,
-            returned: false,
-            rows: KeptRows::default(),
-        }
-    }
-}
-
-impl Collected {
-    /// A row of a set, within work_mem.
-    fn push(&mut self, row: Vec<Datum>, context: &StatementContext<'_>) -> SqlResult<()> {
-        keep_row(&mut self.rows.kept, &row, context)?;
-        self.rows.rows.push(row);
-        Ok(())
-    }
-}
 
 impl<'c> Frame<'c> {
     /// RETURN. Without an expression OUT arguments, or nothing, are the result.

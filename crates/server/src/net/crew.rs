@@ -55,7 +55,7 @@ struct Loops {
 
 /// What the monitor knows of a thread.
 struct Watched {
-    post: Arc<Post>,
+    post: Arc<Post<Worker>>,
     runs: u64,
     /// Its processor time when the run was first seen.
     used: Duration,
@@ -144,7 +144,7 @@ impl Crew {
     }
 
     /// The calling thread's post, which the monitor looks at from now on.
-    fn watch_over(&self) -> Arc<Post> {
+    fn watch_over(&self) -> Arc<Post<Worker>> {
         let post = Arc::new(Post::new());
         self.watched.lock().push(Watched {
             post: post.clone(),
@@ -155,7 +155,7 @@ impl Crew {
         post
     }
 
-    fn forget(&self, post: &Arc<Post>) {
+    fn forget(&self, post: &Arc<Post<Worker>>) {
         self.watched
             .lock()
             .retain(|watched| !Arc::ptr_eq(&watched.post, post));
@@ -180,7 +180,7 @@ impl Crew {
     }
 
     /// Runs an event loop; false: it was taken from this thread.
-    fn run_loop(&self, mut worker: Box<Worker>, post: &Post) -> bool {
+    fn run_loop(&self, mut worker: Box<Worker>, post: &Post<Worker>) -> bool {
         let inbox = worker.inbox();
         while let Some((place, fiber)) = worker.next() {
             post.leave(worker);

@@ -84,7 +84,7 @@ impl LongStatements {
     }
 
     /// A thread's life.
-    pub fn serve(&self, post: &Post) {
+    pub fn serve<L>(&self, post: &Post<L>) {
         lower_priority(None);
         self.state.lock().threads += 1;
         while let Some(long) = self.next() {
@@ -109,7 +109,7 @@ impl LongStatements {
     }
 
     /// Runs slices of a statement, and of those that wait for their turn.
-    fn run(&self, mut long: Long, post: &Post) {
+    fn run<L>(&self, mut long: Long, post: &Post<L>) {
         loop {
             if long.interruption.is_ending() {
                 return long.go_home();

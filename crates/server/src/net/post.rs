@@ -4,24 +4,22 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 
-use super::worker::Worker;
-
-/// One thread's. On lines of its own: the monitor reads it, nobody else writes it while all goes well.
+/// One thread's, whose event loop is an `L`. On lines of its own: the monitor reads it, nobody else writes it while all goes well.
 #[repr(align(128))]
-pub struct Post {
+pub struct Post<L> {
     /// Odd while a session runs. Only a hint for the monitor: what decides is who gets hold of `left`.
     runs: AtomicU64,
     /// The event loop, left here while a session runs; null at other times, and once it was taken.
-    left: AtomicPtr<Worker>,
+    left: AtomicPtr<L>,
     /// The kernel's number of the thread.
     thread: rustix::thread::Pid,
     /// The thread's priority was lowered, for good: raising it again takes a privilege.
     lowered: AtomicBool,
 }
 
-impl Post {
+impl<L> Post<L> {
     /// The calling thread's.
-    pub fn new() -> Post {
+    pub fn new() -> Post<L> {
         Post {
             runs: AtomicU64::new(0),
             left: AtomicPtr::new(ptr::null_mut()),
@@ -31,20 +29,20 @@ impl Post {
     }
 
     /// Called before a session is resumed.
-    pub fn leave(&self, worker: Box<Worker>) {
+    pub fn leave(&self, event_loop: Box<L>) {
         // Release: pairs with the Acquire of `take`; whoever takes the loop sees it as it is now.
-        self.left.store(Box::into_raw(worker), Ordering::Release);
+        self.left.store(Box::into_raw(event_loop), Ordering::Release);
         self.begin();
     }
 
     /// Called when the session is suspended. None: somebody else runs the loop now.
-    pub fn come_back(&self) -> Option<Box<Worker>> {
+    pub fn come_back(&self) -> Option<Box<L>> {
         self.end();
         self.take()
     }
 
     /// The event loop, if one is left here. One thread gets it: the owner coming back, or the monitor.
-    pub fn take(&self) -> Option<Box<Worker>> {
+    pub fn take(&self) -> Option<Box<L>> {
         let left = self.left.swap(ptr::null_mut(), Ordering::Acquire);
         // SAFETY: a pointer other than null came from `leave`, and the swap gave it to us alone.
         (!left.is_null()).then(|| unsafe { Box::from_raw(left) })
@@ -87,7 +85,7 @@ impl Post {
     }
 }
 
-impl Drop for Post {
+impl<L> Drop for Post<L> {
     fn drop(&mut self) {
         drop(self.take());
     }
@@ -108,7 +106,7 @@ mod tests {
 
     #[test]
     fn runs_are_odd_while_a_session_runs() {
-        let post = Post::new();
+        let post = Post::<()>::new();
         assert_eq!(post.runs(), 0);
         post.begin();
         assert_eq!(post.runs(), 1);
@@ -121,7 +119,7 @@ mod tests {
     #[test]
     fn lowering_is_one_threads() {
         let lowered = std::thread::spawn(|| {
-            let post = Post::new();
+            let post = Post::<()>::new();
             post.lower(0);
             (post.is_lowered(), rustix::process::getpriority_process(None))
         });

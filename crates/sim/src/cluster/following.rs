@@ -1,14 +1,12 @@
 //! A node that does not lead: it takes the log, and asks whether it should lead when the driver says so.
 
 use std::io;
-use std::sync::Arc;
 
 use mote_common::Lsn;
-use mote_common::env::Disk;
+use mote_log::TermMark;
 use mote_log::cut_log;
 use mote_log::intake::{Intake, IntakeError};
-use mote_log::scan::scan_log;
-use mote_log::{LogConfig, TermMark};
+use mote_log::scan::LogScan;
 use mote_replication::NodeId;
 use mote_replication::history::History;
 use mote_replication::member::Act;
@@ -18,22 +16,17 @@ use mote_replication::record::Record;
 use mote_replication::slots::Slots;
 use mote_replication::wire::Wire;
 
-use super::leading::Leading;
-use super::node::{Life, Role, Trouble};
-use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, machine};
+use super::life::{Life, Trouble, log_config, name_of, open_slots, scan};
+use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
 
-const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 /// A stream that brings nothing for so long is given up.
 const SILENCE_NS: u64 = 2 * PATIENCE_NS;
 
-pub(super) fn log_config() -> LogConfig {
-    LogConfig {
-        segment_bytes: SEGMENT_BYTES,
-        ring_bytes: 2 << 20,
-        segments_ahead: 1,
-        writers_max: 2,
-        ..LogConfig::default()
-    }
+/// What a step of it comes to.
+pub(super) enum Followed {
+    Goes(Box<Following>),
+    /// It leads the term of this record, behind a log with this end and so much of it stable.
+    Leads(Record, LogScan, Lsn),
 }
 
 pub(super) struct Following {
@@ -135,20 +128,18 @@ impl Following {
         Ok(life.member.voter_mut().promise(&*disk, term)?)
     }
 
-    pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
+    pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Followed, Trouble> {
         self.receive(life, around)?;
         self.hear_answers(life);
         let stream = self.receiver.as_ref().map(|(receiver, _)| receiver.term());
         match life.member.step(life.now_ns(), stream) {
             Some(Act::Ask(ask)) => self.ask(life, around, ask)?,
             Some(Act::Follow(leader)) => self.connect(life, leader)?,
-            Some(Act::Lead(record)) => {
-                return Ok(Role::Leading(self.lead(life, around, &record)?.into()));
-            }
+            Some(Act::Lead(record)) => return self.lead(life, around, record),
             Some(act) => life.request(act, around),
             None => {}
         }
-        Ok(Role::Following(self))
+        Ok(Followed::Goes(self))
     }
 
     fn receive(&mut self, life: &mut Life, around: &mut Around) -> Result<(), Trouble> {
@@ -276,8 +267,8 @@ impl Following {
         }
     }
 
-    /// The coordinator has it: begins its term behind its log.
-    fn lead(self, life: &Life, around: &mut Around, record: &Record) -> Result<Leading, Trouble> {
+    /// The coordinator has it: its term begins behind its log.
+    fn lead(self, life: &Life, around: &mut Around, record: Record) -> Result<Followed, Trouble> {
         let Following { mut log, .. } = self;
         log.intake.sync()?;
         let stable = log.stable;
@@ -289,24 +280,8 @@ impl Following {
             .holds(&life.disk, scan.end, life.id)
             .map_err(Trouble::Wrong)?;
         around.report.promotions += 1;
-        Leading::begin(life, around, record, scan, stable)
+        Ok(Followed::Leads(record, scan, stable))
     }
-}
-
-/// The name by which a node is known to the others.
-pub(super) fn name_of(id: NodeId) -> String {
-    format!("node{}", machine(id))
-}
-
-pub(super) fn open_slots(disk: Arc<dyn Disk>) -> io::Result<Slots> {
-    Slots::open(disk, SYSTEM_ID, 1 << 30, BLOCK_BYTES)
-}
-
-pub(super) fn scan(life: &Life) -> Result<mote_log::scan::LogScan, Trouble> {
-    life.env.disk.create_dir_all("log")?;
-    // A log that is refused has lost what somebody vouched for.
-    scan_log(&*life.env.disk, SYSTEM_ID, SEGMENT_BYTES, Lsn(SEGMENT_BYTES))
-        .map_err(|damage| Trouble::Wrong(damage.to_string()))
 }
 
 fn open_log(life: &Life, around: &Around, coming: Vec<TermMark>) -> Result<(Honest, History), Trouble> {

@@ -21,8 +21,7 @@ use mote_replication::roster::{Entry, Roster};
 use mote_replication::wire::Wire;
 use mote_replication::wish::Wish;
 
-use super::following::{Following, log_config, name_of, open_slots};
-use super::node::{Life, Role, Trouble};
+use super::life::{Life, Trouble, log_config, name_of, open_slots};
 use super::{Around, MACHINES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address};
 
 /// Commits that wait at most: a client waits for its answer before it goes on.
@@ -163,11 +162,19 @@ impl Leading {
         Ok(self.hub().accept(wire, hello, now_ns)?)
     }
 
-    pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
+    /// None: it does not lead any more.
+    pub fn step(
+        mut self: Box<Self>,
+        life: &mut Life,
+        around: &mut Around,
+    ) -> Result<Option<Box<Leading>>, Trouble> {
         self.perhaps_change_voters(life, around);
         let act = life.member.lead(life.now_ns(), &self.hub());
         match act {
-            Some(Act::StepDown) => return self.step_down(life, around),
+            Some(Act::StepDown) => {
+                self.step_down(around);
+                return Ok(None);
+            }
             Some(Act::Rules(_))
                 if matches!(
                     around.planted,
@@ -200,15 +207,13 @@ impl Leading {
             hub.released_below(life.released);
         }
         self.tell(life, around).map_err(Trouble::Wrong)?;
-        Ok(Role::Leading(self))
+        Ok(Some(self))
     }
 
     /// Nobody is told anything any more: commits that wait may count in the next term, or not.
-    fn step_down(mut self, life: &Life, around: &mut Around) -> Result<Role, Trouble> {
+    fn step_down(mut self, around: &mut Around) {
         around.report.abandoned += self.gate.abandon() as u64;
         self.log.set_tap(None);
-        drop(self);
-        Ok(Role::Following(Following::open(life, around)?.into()))
     }
 
     /// Now and then some of the others, and some number of them; those that a script wants; and whoever has a new directory.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mote_common::Lsn;
-use mote_common::env::net::{Listener, Network};
 use mote_common::env::sim::{FaultPlan, SimClock, SimDisk};
 use mote_common::env::{Clock, Disk, Env};
 use mote_common::prng::Prng;
@@ -21,27 +20,14 @@ use mote_replication::vote::Voter;
 use mote_replication::wire::Wire;
 
 use super::coordinator::Reach;
-use super::following::{Following, name_of, open_slots};
+use super::following::{Followed, Following};
 use super::leading::Leading;
+use super::life::{Life, Trouble, name_of, open_slots};
 use super::oracle::read_log;
 use super::{Around, MACHINES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
 
 /// How long somebody who has connected may say nothing.
 const KNOCK_NS: u64 = PATIENCE_NS;
-
-/// Why a node does not go on.
-pub(super) enum Trouble {
-    /// Its disk failed, or lost power: it stops, and starts again.
-    Disk,
-    /// What must hold does not.
-    Wrong(String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(_: io::Error) -> Trouble {
-        Trouble::Disk
-    }
-}
 
 pub(super) struct Node {
     pub id: NodeId,
@@ -62,46 +48,26 @@ pub(super) struct Node {
     left: Arc<Mutex<Option<SimDisk>>>,
 }
 
-/// What a node has while it runs, whatever its role.
-pub(super) struct Life {
-    pub id: NodeId,
-    pub env: Env,
-    pub disk: SimDisk,
-    pub network: Arc<dyn Network>,
-    pub member: Member,
-    /// What it has asked the coordinator, and when that comes there.
-    requests: Vec<(Act, u64)>,
-    /// Its checkpoints have let go of the log below. The bytes stay, for the comparison; nobody is sent them.
-    pub released: Lsn,
-    /// A flush that begins does not end.
-    pub disk_hangs: bool,
-    pub fails_in_flush: Arc<AtomicBool>,
-    pub left: Arc<Mutex<Option<SimDisk>>>,
-    listener: Box<dyn Listener>,
-    /// Who has connected and said nothing yet, and since when.
-    knocking: Vec<(Wire, u64)>,
-}
-
 pub(super) enum Role {
     Following(Box<Following>),
     Leading(Box<Leading>),
 }
 
-impl Life {
-    /// Now and then a checkpoint: the log below `stable` that is not kept for others goes.
-    pub fn perhaps_checkpoints(&mut self, around: &mut Around, stable: Lsn, kept: Lsn) {
-        if around.prng.chance(1, 20) && !around.keeps_all_log {
-            let from = if around.planted == Planted::KeepsLogForNobody {
-                stable
-            } else {
-                kept.min(stable)
-            };
-            self.released = self.released.max(from);
-        }
-    }
-
-    pub fn now_ns(&self) -> u64 {
-        self.env.clock.monotonic_ns()
+impl Role {
+    /// A turn in its role, which may be the other one afterwards.
+    fn step(self, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
+        Ok(match self {
+            Role::Following(following) => match following.step(life, around)? {
+                Followed::Goes(following) => Role::Following(following),
+                Followed::Leads(record, scan, stable) => {
+                    Role::Leading(Leading::begin(life, around, &record, scan, stable)?.into())
+                }
+            },
+            Role::Leading(leading) => match leading.step(life, around)? {
+                Some(leading) => Role::Leading(leading),
+                None => Role::Following(Following::open(life, around)?.into()),
+            },
+        })
     }
 }
 
@@ -216,10 +182,7 @@ impl Node {
         let heard = life.hear_coordinator(around, reachable).map_err(Trouble::from);
         let lived = heard
             .and_then(|()| life.answer_the_door(&mut role))
-            .and_then(|()| match role {
-                Role::Following(following) => following.step(&mut life, around),
-                Role::Leading(leading) => leading.step(&mut life, around),
-            });
+            .and_then(|()| role.step(&mut life, around));
         self.released = life.released;
         match lived {
             Ok(role) => {

@@ -14,7 +14,7 @@ use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_r
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
-use super::polymorphic::stands_for;
+use super::pseudo_type::stands_for;
 use super::{Binder, NODE_UNITS, type_label};
 use crate::builtin::cast::{CastUse, cast_context};
 use crate::expr::Expr;

@@ -119,17 +119,6 @@ pub fn bind_domain_condition(text: &str, base: ColumnType, catalog: &dyn Catalog
     binder.relation_expression(&parsed, &value_row(base), RelationExpression::Check, None)
 }
 
-/// The conditions of a relation's domains, for rows that no plan was made for.
-pub(super) fn unplanned_checks(
-    relation: &Relation,
-    catalog: &dyn CatalogView,
-) -> SqlResult<Vec<(String, Expr)>> {
-    if relation.columns.iter().all(|column| column.domain.is_none()) {
-        return Ok(Vec::new());
-    }
-    Binder::new(catalog, "", &[]).domain_checks(relation)
-}
-
 /// A column's default: its own, else that of its domain.
 pub fn column_default(column: &Column, catalog: &dyn CatalogView) -> Option<String> {
     let of_domain = || {

@@ -40,6 +40,7 @@ mod record;
 
 mod array;
 mod call;
+mod checks;
 mod coerce;
 mod compare;
 mod conflict;
@@ -51,6 +52,7 @@ mod merge;
 mod modify;
 mod parameter_names;
 mod polymorphic;
+mod pseudo_type;
 mod relation_expression;
 mod resolve;
 mod routine;
@@ -65,12 +67,12 @@ mod updatable_view;
 mod window;
 mod with;
 
+pub use checks::bind_checks;
 pub use domain::{bind_domain_condition, column_default};
 pub use parameter_names::{ParameterNames, ParameterReference};
 pub use relation_expression::{
-    RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
-    bind_free_expression, bind_free_text, bind_partition_value, bind_written_expression,
-    check_execute_argument,
+    RelationExpression, assignment_cast, bind_default, bind_expression_over_relation, bind_free_expression,
+    bind_free_text, bind_partition_value, bind_written_expression, check_execute_argument,
 };
 pub use routine::{BoundCall, CallParameters, bind_call, row_columns};
 pub use trigger::{

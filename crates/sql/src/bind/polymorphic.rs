@@ -7,12 +7,12 @@
 //! Leaves out: the choice among candidates (`resolve`).
 
 use mote_common::Oid;
-use mote_types::catalog::range::{is_multirange, is_range, multirange_of, range_of, range_subtype};
-use mote_types::catalog::user::is_enum;
+use mote_types::catalog::range::{multirange_of, range_of, range_subtype};
 use mote_types::catalog::{Polymorphism, category_of, polymorphism};
 use mote_types::{ColumnType, oid};
 
 use super::coerce::implicitly_coercible;
+use super::pseudo_type::stands_for;
 
 /// Why types cannot be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,19 +34,6 @@ impl Unresolved {
             "could not determine polymorphic type{name} because input has type unknown"
         ))
     }
-}
-
-/// Does a pseudo-type stand for values of this type? None: it is no such pseudo-type.
-pub(super) fn stands_for(pseudo: Oid, ty: Oid) -> Option<bool> {
-    Some(match pseudo {
-        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
-        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !ColumnType::new(ty).is_array(),
-        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => ColumnType::new(ty).is_array(),
-        oid::ANYENUM => is_enum(ty),
-        oid::ANYRANGE | oid::ANYCOMPATIBLERANGE => is_range(ty),
-        oid::ANYMULTIRANGE | oid::ANYCOMPATIBLEMULTIRANGE => is_multirange(ty),
-        _ => return None,
-    })
 }
 
 /// True if the polymorphic types among `declared` can agree on the actual types.

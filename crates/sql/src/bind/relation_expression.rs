@@ -11,13 +11,10 @@ use mote_types::catalog::user::is_composite;
 use mote_types::{ColumnType, Datum, format_type, oid};
 
 use super::Binder;
-use super::domain::unplanned_checks;
 use super::query::{CTID, FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
 use super::scope::{Clause, Level, ScopeItem};
-use super::trigger::whole_row;
 use crate::builtin::cast::CastUse;
-use crate::catalog::{CatalogView, ConstraintKind, Relation};
-use crate::clause::Check;
+use crate::catalog::{CatalogView, Column, Relation};
 use crate::expr::Expr;
 use mote_grammar::ast;
 
@@ -86,29 +83,6 @@ pub fn bind_default(
                 .hint("You will need to rewrite or cast the expression."))
         }
     }
-}
-
-/// The CHECK constraints of a relation, for rows that no plan was made for: those routed to it, and those of COPY.
-pub fn bind_checks(relation: &Arc<Relation>, catalog: &dyn CatalogView) -> SqlResult<Vec<Check>> {
-    let checks = relation
-        .constraints
-        .iter()
-        .filter_map(|constraint| match &constraint.kind {
-            ConstraintKind::Check(text) => Some((constraint, text)),
-            _ => None,
-        });
-    let domains = unplanned_checks(relation, catalog)?;
-    let domains = domains
-        .into_iter()
-        .map(|(name, condition)| Ok(Check { name, condition }));
-    let own = checks.map(|(constraint, text)| {
-        let purpose = RelationExpression::Check;
-        Ok(Check {
-            name: constraint.name.clone(),
-            condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
-        })
-    });
-    domains.chain(own).collect()
 }
 
 /// Binds a value of a partition bound; None where it cannot become a value of the key's type.
@@ -376,6 +350,26 @@ impl Binder<'_> {
             None => self.settle_unknown(bound, expr.location)?,
         };
         Ok((item, bound))
+    }
+}
+
+/// The row whose columns begin at `first`, as a record.
+pub(super) fn whole_row(relation: &Relation, first: u16, ty: ColumnType) -> Expr {
+    let live = || {
+        relation
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.dropped)
+    };
+    let field = |(position, column): (usize, &Column)| Expr::Column {
+        index: first + position as u16,
+        ty: column.ty,
+    };
+    Expr::Row {
+        fields: live().map(field).collect(),
+        names: live().map(|(_, column)| column.name.as_str().into()).collect(),
+        ty,
     }
 }
 

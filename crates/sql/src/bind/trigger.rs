@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType, Datum};
+use mote_types::Datum;
 
 use super::Binder;
 use super::query::{FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW};
-use super::relation_expression::parse_expression;
+use super::relation_expression::{parse_expression, whole_row};
 use super::scope::{Clause, Level, ScopeItem};
 use crate::catalog::trigger::{TriggerEvents, TriggerTiming};
-use crate::catalog::{CatalogView, Column, Relation};
+use crate::catalog::{CatalogView, Relation};
 use crate::clause::{FiredTrigger, Triggers};
 use crate::expr::Expr;
 use mote_grammar::ast;
@@ -130,26 +130,6 @@ pub fn trigger_condition_columns(
         false
     });
     Ok(columns)
-}
-
-/// The row whose columns begin at `first`, as a record.
-pub(super) fn whole_row(relation: &Relation, first: u16, ty: ColumnType) -> Expr {
-    let live = || {
-        relation
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| !column.dropped)
-    };
-    let field = |(position, column): (usize, &Column)| Expr::Column {
-        index: first + position as u16,
-        ty: column.ty,
-    };
-    Expr::Row {
-        fields: live().map(field).collect(),
-        names: live().map(|(_, column)| column.name.as_str().into()).collect(),
-        ty,
-    }
 }
 
 const NEW_GENERATED: &str = "BEFORE trigger's WHEN condition cannot reference NEW generated columns";

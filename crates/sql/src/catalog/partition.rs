@@ -186,7 +186,7 @@ impl PartitionScheme {
             }
             Lookup::Hash(table) if table.is_empty() => None,
             Lookup::Hash(table) => {
-                let hash = hash_key(key, &self.keys);
+                let hash = hash_key(key, self.keys.iter().map(|key| key.ty));
                 table[(hash % table.len() as u64) as usize]
             }
         }

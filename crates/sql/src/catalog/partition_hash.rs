@@ -10,16 +10,14 @@ use mote_types::catalog::user::is_enum;
 use mote_types::lookup3::hash_any_extended;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::partition::PartitionKey;
-
 const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// Hash of a whole key. A NULL leaves the hash as it is.
-pub(super) fn hash_key(key: &[Datum], columns: &[PartitionKey]) -> u64 {
+pub(super) fn hash_key(key: &[Datum], types: impl Iterator<Item = ColumnType>) -> u64 {
     let mut hash = 0u64;
-    for (datum, column) in key.iter().zip(columns) {
+    for (datum, ty) in key.iter().zip(types) {
         if !datum.is_null() {
-            hash = combine(hash, hash_datum(datum, column.ty, HASH_PARTITION_SEED));
+            hash = combine(hash, hash_datum(datum, ty, HASH_PARTITION_SEED));
         }
     }
     hash

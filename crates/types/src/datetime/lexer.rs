@@ -4,7 +4,7 @@
 //! follow PostgreSQL: digits with `:` are a time, digits with `-`, `/` or `.` twice a date, a sign with digits a zone
 //! offset, letters a word or a zone's name.
 
-use super::parse::month_by_name;
+use super::names::month_by_name;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token<'a> {

@@ -13,6 +13,7 @@
 
 mod output;
 mod lexer;
+mod names;
 mod parse;
 mod interval_text;
 mod interval_output;

@@ -1,7 +1,7 @@
 //! Dates and times in every DateStyle, and in the form of XML Schema that JSON has.
 
 use super::civil::{Civil, civil_from_days, day_of_week, split_timestamp};
-use super::parse::{month_name, weekday_name};
+use super::names::{month_name, weekday_name};
 use super::*;
 use crate::settings::{DateOrder, DateStyle, FormatSettings};
 

@@ -5,6 +5,7 @@
 
 use super::civil::{self, days_from_civil, days_in_month};
 use super::lexer::{Token, tokenize};
+use super::names::{is_weekday, month_by_name};
 use super::*;
 use crate::settings::{DateOrder, FormatSettings};
 use crate::time_zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
@@ -86,45 +87,6 @@ struct Moment {
     time_us: Option<i64>,
     zone: Option<Zone>,
     special: Option<Special>,
-}
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const WEEKDAYS: [&str; 7] = [
-    "sunday",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-];
-
-/// 1..=12 for a full English name or its first three letters, in lower case.
-pub(super) fn month_by_name(lower: &str) -> Option<i32> {
-    let found = MONTHS
-        .iter()
-        .position(|name| lower == *name || lower == &name[..3]);
-    found
-        .map(|slot| slot as i32 + 1)
-        .or((lower == "sept").then_some(9))
-}
-
-fn is_weekday(lower: &str) -> bool {
-    WEEKDAYS.iter().any(|name| lower == *name || lower == &name[..3])
-        || matches!(lower, "tues" | "wednes" | "weds" | "thur" | "thurs")
 }
 
 pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
@@ -647,14 +609,4 @@ fn finish_date(fields: &Fields) -> Decoded<i64> {
         return Err(Failure::FieldOverflow);
     }
     Ok(days_from_civil(year, month, day))
-}
-
-/// In lower case; months are 1..=12.
-pub(super) fn month_name(month: i32) -> &'static str {
-    MONTHS[(month - 1).clamp(0, 11) as usize]
-}
-
-/// In lower case; 0 is Sunday.
-pub(super) fn weekday_name(day: i32) -> &'static str {
-    WEEKDAYS[day.rem_euclid(7) as usize]
 }

@@ -4,8 +4,8 @@
 //! name's keyword sets the case of the name. Quoted text and anything that is no keyword stands for itself.
 
 use super::civil::{self, Civil, civil_from_days, days_from_civil, days_in_month, split_timestamp};
+use super::names::{month_by_name, month_name, weekday_name};
 use super::output::write_padded;
-use super::parse::{month_by_name, month_name, weekday_name};
 use super::*;
 use crate::datum::{Datum, Interval};
 use mote_common::error::state;

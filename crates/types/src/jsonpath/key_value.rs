@@ -5,32 +5,15 @@
 //! here as if the document lay in those bytes: a header of 4 bytes, 4 for each key and element, then what they hold;
 //! numbers and containers begin at multiples of 4.
 
-use super::run::{Found, OBJECT_NOT_FOUND, Outcome, Runner, Scope, number, soft};
+use super::run::{Base, Found, OBJECT_NOT_FOUND, Outcome, Runner, Scope, number, soft};
 use super::*;
 use crate::json::Json;
 
 const DOCUMENT_STEP: i64 = 10_000_000_000;
 
-/// The document that items lie in.
-#[derive(Clone, Copy)]
-pub(super) struct Base<'b> {
-    document: &'b Json,
-    id: i64,
-}
-
-impl<'b> Base<'b> {
-    pub(super) fn document(document: &'b Json) -> Base<'b> {
-        Base { document, id: 0 }
-    }
-
-    pub(super) fn variables(document: &'b Json) -> Base<'b> {
-        Base { document, id: 1 }
-    }
-
-    fn id_of(&self, object: &Json) -> i64 {
-        let place = place_of(object, self.document, 0).unwrap_or_default();
-        place as i64 + self.id * DOCUMENT_STEP
-    }
+fn id_of(base: &Base<'_>, object: &Json) -> i64 {
+    let place = place_of(object, base.document, 0).unwrap_or_default();
+    place as i64 + base.id * DOCUMENT_STEP
 }
 
 fn aligned(at: usize) -> usize {
@@ -106,7 +89,7 @@ impl Runner<'_> {
         if pairs.is_empty() {
             return Ok(any);
         }
-        let id = scope.base.id_of(json);
+        let id = id_of(&scope.base, json);
         for (key, value) in pairs {
             if rest.is_empty() && found.is_none() {
                 return Ok(true);

@@ -7,22 +7,9 @@ use std::cmp::Ordering;
 
 use mote_common::work;
 
-use super::run::{Failure, Outcome, Runner, STEP_UNITS, Scope};
+use super::run::{Failure, Outcome, Runner, STEP_UNITS, Scope, Truth};
 use super::*;
 use crate::json::Json;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Truth {
-    True,
-    False,
-    Unknown,
-}
-
-impl From<bool> for Truth {
-    fn from(value: bool) -> Truth {
-        if value { Truth::True } else { Truth::False }
-    }
-}
 
 /// Soft errors make a condition unknown.
 fn known<T>(result: Outcome<T>) -> Outcome<Option<T>> {

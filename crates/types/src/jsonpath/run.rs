@@ -7,8 +7,6 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState, work};
 
-use super::key_value::Base;
-use super::predicate::Truth;
 use super::*;
 use crate::float_text::parse_float8;
 use crate::json::Json;
@@ -131,6 +129,38 @@ pub(super) struct Runner<'q> {
     pub(super) generated: i64,
     /// Of the innermost array that is subscripted.
     array_size: Option<usize>,
+}
+
+/// The document that items lie in.
+#[derive(Clone, Copy)]
+pub(super) struct Base<'b> {
+    pub(super) document: &'b Json,
+    /// By which `.keyvalue()` tells documents apart.
+    pub(super) id: i64,
+}
+
+impl<'b> Base<'b> {
+    fn document(document: &'b Json) -> Base<'b> {
+        Base { document, id: 0 }
+    }
+
+    fn variables(document: &'b Json) -> Base<'b> {
+        Base { document, id: 1 }
+    }
+}
+
+/// What a condition comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Truth {
+    True,
+    False,
+    Unknown,
+}
+
+impl From<bool> for Truth {
+    fn from(value: bool) -> Truth {
+        if value { Truth::True } else { Truth::False }
+    }
 }
 
 /// What changes from item to item.

@@ -18,6 +18,7 @@ pub mod input;
 pub mod input_audit;
 pub mod run_audit;
 pub mod schema;
+mod sizes;
 pub mod rows;
 pub mod load;
 pub mod statements;

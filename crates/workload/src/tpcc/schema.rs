@@ -1,14 +1,7 @@
 //! BenchmarkSQL's schema: bare tables first, keys, indexes and foreign keys after the load.
 
 use super::shards::decisions;
-
-/// Rows of ITEM, whatever the number of warehouses.
-pub const ITEMS: i32 = 100_000;
-pub const DISTRICTS: i32 = 10;
-/// Customers, and orders after the load, of a district.
-pub const CUSTOMERS: i32 = 3_000;
-/// Orders from this one on are undelivered after the load.
-pub const FIRST_UNDELIVERED: i32 = 2_101;
+pub use super::sizes::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
 
 /// All tables, referencing ones first: the order in which they can be dropped.
 pub const TABLES: [&str; 10] = [

@@ -7,7 +7,7 @@ use mote_replication::history::History;
 use mote_replication::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Progress};
 use mote_replication::wire::Wire;
 
-use super::super::following::name_of;
+use super::super::life::name_of;
 use super::super::{Around, MACHINES, Node, SEGMENT_BYTES, SYSTEM_ID, address};
 
 /// The machine that is none of the cluster's.

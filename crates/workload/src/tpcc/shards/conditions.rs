@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::super::consistency::{BALANCES, CONDITIONS};
-use super::super::schema::CUSTOMERS;
+use super::super::sizes::CUSTOMERS;
 use crate::condition::{ConditionVerdict, check, judge};
 use mote_driver::wire::Row;
 use mote_driver::{Admin, DriverError, DriverResult};
