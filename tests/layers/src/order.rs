@@ -5,6 +5,7 @@
 //! backup check             a layer: modules that do not use one another
 //! recovery checkpoint      the layer below; a module uses layers below its own only
 //! debt: log -> txn         an arrow that runs up, or beside, and has to go
+//! circle: txn: write undo: REASON    children of a folder that may use one another
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ use crate::crates::{Uses, nearest};
 pub struct Order {
     pub layers: Vec<Vec<String>>,
     pub debts: BTreeSet<(String, String)>,
+    /// By folder and members.
+    pub circles: BTreeSet<(String, BTreeSet<String>)>,
 }
 
 /// Reads all of `layers.txt`.
@@ -35,22 +38,36 @@ pub fn parse(text: &str) -> BTreeMap<String, Order> {
         let order = current
             .as_mut()
             .unwrap_or_else(|| panic!("layers.txt:{}: no crate yet", number + 1));
-        match line.strip_prefix("debt:") {
-            None => order
-                .layers
-                .push(line.split_whitespace().map(String::from).collect()),
-            Some(debt) => {
-                let (from, to) = debt
-                    .split_once("->")
-                    .unwrap_or_else(|| panic!("layers.txt:{}: a debt is `debt: from -> to`", number + 1));
-                let new = order
-                    .debts
-                    .insert((from.trim().to_string(), to.trim().to_string()));
-                assert!(new, "layers.txt:{}: the debt stands twice", number + 1);
-            }
+        if let Some(debt) = line.strip_prefix("debt:") {
+            let (from, to) = debt
+                .split_once("->")
+                .unwrap_or_else(|| panic!("layers.txt:{}: a debt is `debt: from -> to`", number + 1));
+            let new = order
+                .debts
+                .insert((from.trim().to_string(), to.trim().to_string()));
+            assert!(new, "layers.txt:{}: the debt stands twice", number + 1);
+        } else if let Some(circle) = line.strip_prefix("circle:") {
+            let circle = circle_of(circle).unwrap_or_else(|| {
+                panic!(
+                    "layers.txt:{}: a circle is `circle: folder: its children: reason`",
+                    number + 1
+                )
+            });
+            order.circles.insert(circle);
+        } else {
+            let layer = line.split_whitespace().map(String::from);
+            order.layers.push(layer.collect());
         }
     }
     orders
+}
+
+/// `folder: children: reason`, with a reason.
+fn circle_of(line: &str) -> Option<(String, BTreeSet<String>)> {
+    let (folder, rest) = line.split_once(':')?;
+    let (members, reason) = rest.split_once(':')?;
+    let members = members.split_whitespace().map(String::from).collect();
+    (!reason.trim().is_empty()).then(|| (folder.trim().to_string(), members))
 }
 
 impl Order {
@@ -102,6 +119,29 @@ impl Order {
                 ));
             }
         }
+        complaints.extend(self.circle_complaints(name, map));
+        complaints
+    }
+
+    fn circle_complaints(&self, name: &str, map: &CrateMap) -> Vec<String> {
+        let mut complaints = Vec::new();
+        let mut argued = self.circles.clone();
+        for circle in &map.circles {
+            if !argued.remove(&(circle.folder.clone(), circle.members.clone())) {
+                let members: Vec<&str> = circle.members.iter().map(String::as_str).collect();
+                complaints.push(format!(
+                    "{name}/src/{}: {} use one another: {}. Move what both sides need to where it uses neither",
+                    circle.folder,
+                    members.join(", "),
+                    circle.arrows.join("; ")
+                ));
+            }
+        }
+        let gone = argued.into_iter().map(|(folder, members)| {
+            let members = members.into_iter().collect::<Vec<_>>().join(" ");
+            format!("{name}: there is no circle of {members} in {folder}: strike it from layers.txt")
+        });
+        complaints.extend(gone);
         complaints
     }
 }

@@ -1,5 +1,7 @@
 //! The paths that a file names, as written, with the module they are written in.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A path such as `crate::txn::Snapshot`, and how many inline modules of the file stand around it.
@@ -8,8 +10,10 @@ pub struct NamedPath {
     pub segments: Vec<String>,
     /// `super` means one module less for each.
     pub inline_depth: usize,
-    /// Whether `pub use` re-exports it.
-    pub reexported_as: Option<String>,
+    /// What a `use` calls it here, `*` if that is everything below it. None: a path in the code.
+    pub name: Option<String>,
+    /// A `pub use`.
+    pub public: bool,
 }
 
 /// All paths of a file that begin with `crate`, `super` or `self`, and everything that `use` names.
@@ -65,7 +69,8 @@ fn walk(stream: TokenStream, depth: usize, found: &mut Vec<NamedPath>) {
                     found.push(NamedPath {
                         segments,
                         inline_depth: depth,
-                        reexported_as: None,
+                        name: None,
+                        public: false,
                     });
                 }
                 at = end - 1;
@@ -156,29 +161,57 @@ fn segments_from(tokens: &[TokenTree], mut at: usize) -> (Vec<String>, usize) {
     (segments, at)
 }
 
-/// `a::{b, c::d as e}`: each path of it.
+/// `a::{self, b, c::d as e}`: each path of it.
 fn use_tree(tokens: &[TokenTree], before: &[String], depth: usize, public: bool, found: &mut Vec<NamedPath>) {
     for part in tokens.split(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ',')) {
-        let (own, end) = segments_from(part, 0);
+        let (mut own, end) = segments_from(part, 0);
+        if !before.is_empty() && own == ["self"] {
+            own.clear();
+        }
         let segments: Vec<String> = before.iter().cloned().chain(own).collect();
-        match part.get(end) {
-            Some(TokenTree::Group(group)) => {
-                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-                use_tree(&inner, &segments, depth, public, found);
-            }
-            rest if !segments.is_empty() => {
-                let alias = match (rest, part.get(end + 1)) {
+        if let Some(TokenTree::Group(group)) = part.get(end) {
+            let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+            use_tree(&inner, &segments, depth, public, found);
+        } else if !part.is_empty() && !segments.is_empty() {
+            found.push(NamedPath {
+                name: match (part.get(end), part.get(end + 1)) {
                     (Some(TokenTree::Ident(word)), Some(TokenTree::Ident(alias))) if *word == "as" => {
                         Some(alias.to_string())
                     }
+                    (Some(TokenTree::Punct(star)), _) if star.as_char() == '*' => Some("*".into()),
                     _ => segments.last().cloned(),
-                };
-                found.push(NamedPath {
-                    segments,
-                    inline_depth: depth,
-                    reexported_as: alias.filter(|_| public),
-                });
-            }
+                },
+                segments,
+                inline_depth: depth,
+                public,
+            });
+        }
+    }
+}
+
+/// What a file defines at its top.
+pub fn items(source: TokenStream) -> BTreeSet<String> {
+    const KINDS: [&str; 9] = [
+        "fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod",
+    ];
+    let tokens: Vec<TokenTree> = source.into_iter().collect();
+    let pairs = tokens.windows(2).filter_map(|pair| match pair {
+        [TokenTree::Ident(kind), TokenTree::Ident(name)] => Some((kind.to_string(), name.to_string())),
+        _ => None,
+    });
+    pairs
+        // Not the `fn` of a `const fn`.
+        .filter(|(kind, name)| KINDS.contains(&kind.as_str()) && !KINDS.contains(&name.as_str()))
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// All words of a file.
+pub fn words(source: TokenStream, found: &mut BTreeSet<String>) {
+    for token in source {
+        match token {
+            TokenTree::Ident(word) => _ = found.insert(word.to_string()),
+            TokenTree::Group(group) => words(group.stream(), found),
             _ => {}
         }
     }
@@ -199,8 +232,14 @@ mod tests {
     #[test]
     fn uses_are_taken_apart() {
         assert_eq!(
-            paths("use crate::a::{b, c::{d as e, f}}; pub use super::g::*;"),
-            ["crate::a::b", "crate::a::c::d", "crate::a::c::f", "super::g"]
+            paths("use crate::a::{self, b, c::{d as e, f}}; pub use super::g::*;"),
+            [
+                "crate::a",
+                "crate::a::b",
+                "crate::a::c::d",
+                "crate::a::c::f",
+                "super::g"
+            ]
         );
     }
 
@@ -239,17 +278,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_re_exported_is_told() {
-        let tokens = "pub use engine::{Engine, Config as Settings}; use log::Log;"
+    fn what_a_use_makes_known_is_told() {
+        let tokens = "pub use engine::{Engine, Config as Settings}; use log::Log; pub use disk::*; fn f() { super::g() }"
             .parse()
             .expect("it is Rust");
-        let exported: Vec<_> = named_paths(tokens)
+        let known: Vec<_> = named_paths(tokens)
             .into_iter()
-            .map(|path| path.reexported_as)
+            .map(|path| (path.name, path.public))
             .collect();
+        let used = |name: &str, public| (Some(name.to_string()), public);
         assert_eq!(
-            exported,
-            [Some("Engine".to_string()), Some("Settings".to_string()), None]
+            known,
+            [
+                used("Engine", true),
+                used("Settings", true),
+                used("Log", false),
+                used("*", true),
+                (None, false)
+            ]
         );
+    }
+
+    #[test]
+    fn items_are_found() {
+        let tokens = "pub struct A { b: u8 } const fn c() { fn no() {} } mod d { enum E {} } type F = A;"
+            .parse()
+            .expect("it is Rust");
+        assert_eq!(items(tokens), ["A", "F", "c", "d"].map(String::from).into());
     }
 }

@@ -1,11 +1,12 @@
-//! The modules of every crate keep their order: no arrow runs up but those that `layers.txt` owns up to.
+//! The modules of every crate keep their order: no arrow runs up but those that `layers.txt` owns up to, and below the first
+//! level no files or folders of a folder use one another in a circle but those for which it has a reason.
 //!
 //! A debt that is paid must be struck, so that the list only shrinks. `MOTE_LAYERS_WRITE=1 cargo test -p mote-layers`
 //! writes the table of ARCHITECTURE.md anew; `MOTE_LAYERS_SHOW=exec` prints the arrows of a crate with their places.
 
 use std::path::{Path, PathBuf};
 
-use mote_layers::{arrows, crates as manifests, documents, habits, order};
+use mote_layers::{arrows, circles, crates as manifests, documents, habits, order};
 
 const BEGIN: &str = "<!-- layers: written by the test of tests/layers -->\n";
 const END: &str = "<!-- layers end -->";
@@ -99,13 +100,33 @@ fn an_arrow_up_is_seen() {
     let order = &order::parse("[x]\nupper\nlower\n")["x"];
     let mut map = arrows::CrateMap {
         modules: ["upper", "lower"].map(String::from).into(),
-        arrows: Default::default(),
-        files: Vec::new(),
+        ..Default::default()
     };
     map.arrows.entry(("upper".into(), "lower".into())).or_default();
     assert!(order.complaints("x", &map).is_empty());
     map.arrows.entry(("lower".into(), "upper".into())).or_default();
     assert_eq!(order.complaints("x", &map).len(), 1);
+}
+
+#[test]
+fn a_circle_needs_a_reason_and_must_be_there() {
+    let map = |circles| arrows::CrateMap {
+        modules: ["a".to_string()].into(),
+        circles,
+        ..Default::default()
+    };
+    let circle = || circles::Circle {
+        folder: "a".into(),
+        members: ["x", "y"].map(String::from).into(),
+        arrows: Vec::new(),
+    };
+    let without = &order::parse("[c]\na\n")["c"];
+    assert_eq!(without.complaints("c", &map(vec![circle()])).len(), 1);
+    assert!(without.complaints("c", &map(Vec::new())).is_empty());
+    let argued = &order::parse("[c]\na\ncircle: a: y x: they are one\n")["c"];
+    assert!(argued.complaints("c", &map(vec![circle()])).is_empty());
+    assert_eq!(argued.complaints("c", &map(Vec::new())).len(), 1);
+    assert!(std::panic::catch_unwind(|| order::parse("[c]\na\ncircle: a: y x:\n")).is_err());
 }
 
 /// What was tried and what was found on a day keeps the names of that day.
