@@ -38,7 +38,8 @@ pub struct FunctionSignature {
     pub volatility: Volatility,
 }
 
-/// One aggregate. `body` is unique per signature.
+/// One aggregate. `body` is unique per signature; of a type with a folder of its own it may be that of the function which makes
+/// one value of two, as pg_aggregate.aggtransfn has it.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregateSignature {
     pub oid: Oid,
@@ -88,7 +89,7 @@ pub struct CastRow {
     pub function: Oid,
 }
 
-/// A B-tree operator class.
+/// An operator class of B-trees or of hash indexes.
 pub struct OperatorClass {
     pub oid: Oid,
     pub name: &'static str,

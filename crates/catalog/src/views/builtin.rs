@@ -7,7 +7,7 @@ use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::cast::relabelled;
 use mote_types::catalog::range::{is_multirange, is_range};
 use mote_types::catalog::user::is_enum;
-use mote_types::family::FAMILIES;
+use mote_types::family::{FAMILIES, TypeFamily};
 use mote_types::signature::{OperatorClass, class};
 
 pub const BOOTSTRAP_ROLE: Oid = Oid(10);
@@ -52,15 +52,17 @@ pub fn support_function(name: &str) -> Option<Oid> {
         .or_else(|| internal().map(|function| function.oid))
 }
 
-/// The operator classes of a method.
+/// The operator classes of a method: here those of types without a folder of their own.
 pub fn operator_classes(method: IndexMethod) -> impl Iterator<Item = &'static OperatorClass> {
-    let (classes, families) = match method {
-        IndexMethod::Btree => (OPERATOR_CLASSES, FAMILIES),
-        IndexMethod::Hash => (HASH_OPERATOR_CLASSES, &[][..]),
+    let of_method = move |family: &'static &TypeFamily| match method {
+        IndexMethod::Btree => family.classes,
+        IndexMethod::Hash => family.hash_classes,
     };
-    classes
-        .iter()
-        .chain(families.iter().flat_map(|family| family.classes))
+    let classes = match method {
+        IndexMethod::Btree => OPERATOR_CLASSES,
+        IndexMethod::Hash => HASH_OPERATOR_CLASSES,
+    };
+    classes.iter().chain(FAMILIES.iter().flat_map(of_method))
 }
 
 /// A class by its number.
@@ -181,13 +183,10 @@ const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10033, "oidvector_ops", 1992, 30, true, 0, "oidvector_ops"),
     class(10013, "float4_ops", 1971, 700, true, 0, "float_ops"),
     class(10014, "float8_ops", 1971, 701, true, 0, "float_ops"),
-    class(10027, "macaddr8_ops", 3372, 774, true, 0, "macaddr8_ops"),
-    class(10025, "macaddr_ops", 1985, 829, true, 0, "macaddr_ops"),
     class(10005, "bpchar_ops", 427, 1042, true, 0, "bpchar_ops"),
     class(10058, "bpchar_pattern_ops", 2231, 1042, false, 0, "bpchar_pattern_ops"),
     class(10011, "date_ops", 435, 1082, true, 0, "date_ops"),
     class(10039, "time_ops", 1997, 1083, true, 0, "time_ops"),
-    class(10042, "timetz_ops", 2001, 1266, true, 0, "timetz_ops"),
     class(10046, "timestamp_ops", 2040, 1114, true, 0, "timestamp_ops"),
     class(10040, "timestamptz_ops", 1999, 1184, true, 0, "timestamptz_ops"),
     class(10023, "interval_ops", 1983, 1186, true, 0, "interval_ops"),
@@ -195,16 +194,10 @@ const HASH_OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10035, "record_ops", 6194, 2249, true, 0, "record_ops"),
     class(10001, "array_ops", 627, 2277, true, 0, "array_ops"),
     class(10066, "uuid_ops", 2969, 2950, true, 0, "uuid_ops"),
-    class(10077, "range_ops", 3903, 3831, true, 0, "range_ops"),
-    class(10081, "multirange_ops", 4225, 4537, true, 0, "multirange_ops"),
     class(10068, "pg_lsn_ops", 3254, 3220, true, 0, "pg_lsn_ops"),
     class(10070, "enum_ops", 3523, 3500, true, 0, "enum_ops"),
     class(10089, "jsonb_ops", 4034, 3802, true, 0, "jsonb_ops"),
     class(10052, "xid8_ops", 5032, 5069, true, 0, "xid8_ops"),
-    class(10010, "cidr_ops", 1975, 869, false, 0, "network_ops"),
-    class(10016, "inet_ops", 1975, 869, true, 0, "network_ops"),
-    class(15294, "citext_ops", 15295, 15200, true, 0, "citext_ops"),
-    class(15392, "hash_hstore_ops", 15393, 15300, true, 0, "hash_hstore_ops"),
 ];
 
 /// In order of OIDs.

@@ -7,8 +7,8 @@
 use mote_common::error::state;
 use mote_common::work::{self, Bulk};
 use mote_common::{SqlError, SqlResult};
-use mote_types::family::bits;
 use mote_types::family::range::intersection;
+use mote_types::family::{self, PureFunction, bits};
 use mote_types::numeric::NumericSum;
 use mote_types::{ColumnType, Datum, Interval, Numeric};
 
@@ -43,6 +43,8 @@ pub enum Aggregate {
     BitXor,
     BoolAnd,
     BoolOr,
+    /// By a function of the type's family, which is strict.
+    ByFunction(Transition),
     ArrayAgg,
     /// Of ranges or multiranges.
     RangeAgg,
@@ -65,6 +67,18 @@ pub enum Aggregate {
         binary: bool,
     },
 }
+
+/// What makes one value of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Transition(PureFunction);
+
+impl PartialEq for Transition {
+    fn eq(&self, other: &Transition) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Transition {}
 
 /// What a least-squares fit tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,7 +144,7 @@ pub fn body(name: &str) -> Option<Aggregate> {
         _ if name.starts_with("bit_and_") => BitAnd,
         _ if name.starts_with("bit_or_") => BitOr,
         _ if name.starts_with("bit_xor_") => BitXor,
-        _ => return spread_body(name),
+        _ => return spread_body(name).or_else(|| family::body(name).map(Transition).map(ByFunction)),
     })
 }
 
@@ -287,6 +301,7 @@ impl Aggregate {
             | Aggregate::BitXor
             | Aggregate::BoolAnd
             | Aggregate::BoolOr
+            | Aggregate::ByFunction(_)
             | Aggregate::RangeIntersect => Accumulator::Value(Datum::Null),
         }
     }
@@ -385,6 +400,9 @@ impl Aggregate {
             return Ok(());
         }
         match (self, &mut *best, value) {
+            (Aggregate::ByFunction(Transition(function)), best, value) => {
+                *best = function(&[std::mem::take(best), value.try_clone()?])?
+            }
             (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.try_clone()?,
             // As citext_smaller and citext_larger have it: of two that are equal, the second.
             (Aggregate::Min, best, Datum::Folded(_)) if order(value, best).is_le() => {

@@ -49,7 +49,9 @@ pub struct TypeFamily {
     pub operators: &'static [OperatorRow],
     pub aggregates: &'static [AggregateSignature],
     pub casts: &'static [CastRow],
+    /// Of B-trees, and of hash indexes.
     pub classes: &'static [OperatorClass],
+    pub hash_classes: &'static [OperatorClass],
 }
 
 /// One type: how its values are held, read and written. Its row of pg_type is in `catalog::builtin`.

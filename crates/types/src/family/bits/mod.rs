@@ -47,6 +47,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
         class(10002, "bit_ops", 423, 1560, true, 0, "bit_ops"),
         class(10043, "varbit_ops", 2002, 1562, true, 0, "varbit_ops"),
     ],
+    hash_classes: &[],
 };
 
 #[rustfmt::skip]

@@ -43,6 +43,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: AGGREGATES,
     casts: CASTS,
     classes: CLASSES,
+    hash_classes: &[class(15294, "citext_ops", 15295, 15200, true, 0, "citext_ops")],
 };
 
 #[rustfmt::skip]

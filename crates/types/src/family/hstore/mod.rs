@@ -39,6 +39,15 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: &[],
     casts: CASTS,
     classes: CLASSES,
+    hash_classes: &[class(
+        15392,
+        "hash_hstore_ops",
+        15393,
+        15300,
+        true,
+        0,
+        "hash_hstore_ops",
+    )],
 };
 
 const INPUT_OUTPUT: &[FunctionSignature] = &[

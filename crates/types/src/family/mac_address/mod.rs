@@ -43,6 +43,10 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: &[],
     casts: CASTS,
     classes: CLASSES,
+    hash_classes: &[
+        class(10025, "macaddr_ops", 1985, 829, true, 0, "macaddr_ops"),
+        class(10027, "macaddr8_ops", 3372, 774, true, 0, "macaddr8_ops"),
+    ],
 };
 
 #[rustfmt::skip]

@@ -53,6 +53,10 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: AGGREGATES,
     casts: CASTS,
     classes: CLASSES,
+    hash_classes: &[
+        class(10010, "cidr_ops", 1975, 869, false, 0, "network_ops"),
+        class(10016, "inet_ops", 1975, 869, true, 0, "network_ops"),
+    ],
 };
 
 #[rustfmt::skip]

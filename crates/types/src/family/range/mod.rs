@@ -29,4 +29,5 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: &[],
     casts: &[],
     classes: table::CLASSES,
+    hash_classes: table::HASH_CLASSES,
 };

@@ -160,3 +160,8 @@ pub(super) const CLASSES: &[OperatorClass] = &[
     class(10076, "range_ops", 3901, 3831, true, 0, "range_ops"),
     class(10080, "multirange_ops", 4199, 4537, true, 0, "multirange_ops"),
 ];
+
+pub(super) const HASH_CLASSES: &[OperatorClass] = &[
+    class(10077, "range_ops", 3903, 3831, true, 0, "range_ops"),
+    class(10081, "multirange_ops", 4225, 4537, true, 0, "multirange_ops"),
+];

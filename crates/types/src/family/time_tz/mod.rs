@@ -45,6 +45,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
     aggregates: AGGREGATES,
     casts: CASTS,
     classes: &[class(10041, "timetz_ops", 2000, 1266, true, 0, "timetz_ops")],
+    hash_classes: &[class(10042, "timetz_ops", 2001, 1266, true, 0, "timetz_ops")],
 };
 
 #[rustfmt::skip]
