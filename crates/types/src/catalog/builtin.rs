@@ -103,6 +103,8 @@ pub static BUILTIN_TYPES: &[TypeInfo] = &[
     array(719, "_circle", "circle[]", 718, b'd', 0, "", ""),
     base(774, "macaddr8", "macaddr8", 8, false, b'b', b'U', false, 0, 775, b'i', b'p', 0, ["macaddr8_in", "macaddr8_out", "macaddr8_recv", "macaddr8_send", "", "", ""]),
     array(775, "_macaddr8", "macaddr8[]", 774, b'i', 0, "", ""),
+    base(790, "money", "money", 8, true, b'b', b'N', false, 0, 791, b'd', b'p', 0, ["cash_in", "cash_out", "cash_recv", "cash_send", "", "", ""]),
+    array(791, "_money", "money[]", 790, b'd', 0, "", ""),
     base(829, "macaddr", "macaddr", 6, false, b'b', b'U', false, 0, 1040, b'i', b'p', 0, ["macaddr_in", "macaddr_out", "macaddr_recv", "macaddr_send", "", "", ""]),
     base(869, "inet", "inet", -1, false, b'b', b'I', true, 0, 1041, b'i', b'm', 0, ["inet_in", "inet_out", "inet_recv", "inet_send", "", "", ""]),
     array(1000, "_bool", "boolean[]", 16, b'i', 0, "", ""),

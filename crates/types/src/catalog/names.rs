@@ -32,7 +32,7 @@ const ALIASES: &[(&str, Oid)] = &[
 ];
 
 /// PostgreSQL types mote does not have: they answer 0A000, not "does not exist".
-const UNSUPPORTED: &[&str] = &["money", "tsquery", "tsvector", "xml"];
+const UNSUPPORTED: &[&str] = &["tsquery", "tsvector", "xml"];
 
 /// True for a type PostgreSQL has and mote does not.
 pub fn unsupported_type_name(name: &str) -> bool {

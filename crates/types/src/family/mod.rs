@@ -13,6 +13,7 @@ pub mod bits;
 pub mod citext;
 pub mod hstore;
 mod mac_address;
+mod money;
 pub mod network;
 pub mod range;
 pub mod time_tz;
@@ -33,6 +34,7 @@ pub const FAMILIES: &[&TypeFamily] = &[
     &citext::FAMILY,
     &hstore::FAMILY,
     &mac_address::FAMILY,
+    &money::FAMILY,
     &network::FAMILY,
     &range::FAMILY,
     &time_tz::FAMILY,
