@@ -3,6 +3,7 @@
 //! `fixture` is a small catalog in memory with the benchmark schemas and skeletons of pg_catalog. Plans are compared as
 //! EXPLAIN text without costs; errors by SQLSTATE, message and position.
 
+mod effort;
 mod errors;
 mod exists;
 mod explain;

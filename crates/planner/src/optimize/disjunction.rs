@@ -23,6 +23,8 @@ use super::estimate::selectivity;
 
 /// A restriction that lets more than this part of the rows through is not worth testing.
 const USEFUL_PART: f64 = 0.9;
+/// Conditions whose restrictions are counted; of further ones a join is thought to leave fewer rows than it does.
+const COUNTED_MAX: usize = 64;
 /// A part of a restriction is left out if it stands among so many before it; elsewhere it only is tested twice.
 const ARMS_COMPARED: usize = 16;
 
@@ -38,8 +40,10 @@ impl Planner<'_> {
         if part > USEFUL_PART {
             return None;
         }
+        let is_full = self.counted.len() >= COUNTED_MAX;
         match self.counted.iter_mut().find(|(known, _)| known.same(condition)) {
             Some((_, known)) => *known *= part,
+            None if is_full => {}
             None => self.counted.push((condition.clone(), part)),
         }
         Some(found)

@@ -87,6 +87,9 @@ impl TestCatalog {
         let mut ticket = relation(ticket, RelationKind::Table, "public", 91_000);
         ticket.statistics = Some(Arc::new(super::statistics::of_tickets(&ticket)));
         relations.push(Arc::new(ticket));
+        let columns: Vec<String> = (0..1600).map(|number| format!("c{number} int")).collect();
+        let wide = format!("wide: {}; index wide_c7 (c7); rows 10000", columns.join(", "));
+        relations.push(Arc::new(relation(&wide, RelationKind::Table, "public", 92_000)));
         TestCatalog { relations }
     }
 }
