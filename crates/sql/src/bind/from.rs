@@ -257,6 +257,7 @@ impl Binder<'_> {
             }
             self.recursive_references.push((name.name.clone(), name.location));
         }
+        self.reach(self.depth + self.ctes[number as usize].levels)?;
         let cte = &self.ctes[number as usize];
         let available = cte.columns.len();
         let column = |(position, (name, ty)): (usize, &(Name, ColumnType))| ItemColumn {

@@ -158,6 +158,8 @@ pub(crate) struct Binder<'a> {
     folder: Option<&'a dyn ConstantFolder>,
     restricts_views: bool,
     depth: u32,
+    /// The deepest place since a WITH query was begun (`with`).
+    deepest: u32,
     /// Pays for each expression and query, of which a text of megabytes has as many.
     work: Meter,
 }
@@ -192,6 +194,7 @@ impl<'a> Binder<'a> {
             folder: None,
             restricts_views: false,
             depth: 0,
+            deepest: 0,
             work: Meter::default(),
         }
     }
@@ -241,16 +244,23 @@ impl<'a> Binder<'a> {
     /// Counts nesting; every recursion of the binder passes through here.
     fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         self.depth += 1;
-        if self.depth > DEPTH_MAX {
+        self.reach(self.depth)?;
+        self.work.keep(NODE_UNITS, size_of::<Expr>())?;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Notes how deep the statement is at its deepest place.
+    fn reach(&mut self, depth: u32) -> SqlResult<()> {
+        if depth > DEPTH_MAX {
             return Err(SqlError::new(
                 state::STATEMENT_TOO_COMPLEX,
                 "stack depth limit exceeded",
             ));
         }
-        self.work.keep(NODE_UNITS, size_of::<Expr>())?;
-        let result = work(self);
-        self.depth -= 1;
-        result
+        self.deepest = self.deepest.max(depth);
+        Ok(())
     }
 
     fn position(&self, location: Location) -> u32 {

@@ -99,6 +99,8 @@ pub struct BoundCte {
     pub materialized: Option<bool>,
     /// The WITH queries that stand inside of it: from the next number on to this one, which is none of them.
     pub inner_end: u16,
+    /// How deep it is, with all that it reads: a chain of WITH queries is planned and run one inside of the other.
+    pub levels: u32,
 }
 
 pub enum BoundCteStatement {

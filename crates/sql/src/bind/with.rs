@@ -46,7 +46,9 @@ impl Binder<'_> {
             references: 0,
             materialized,
             inner_end: 0,
+            levels: 0,
         });
+        let around = std::mem::replace(&mut self.deepest, self.depth);
         let (statement, columns) = match &table.statement {
             Statement::Query(query) if recursive && is_recursive(query, &table.name) => {
                 self.recursive_table(table, query, number)?
@@ -73,9 +75,11 @@ impl Binder<'_> {
             }
         };
         let inner_end = self.ctes.len() as u16;
+        let levels = std::mem::replace(&mut self.deepest, around) - self.depth;
         let cte = &mut self.ctes[number as usize];
         cte.statement = statement;
         cte.inner_end = inner_end;
+        cte.levels = levels;
         cte.columns = columns;
         Ok(number)
     }
