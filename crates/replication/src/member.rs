@@ -51,7 +51,7 @@ pub struct Member {
     id: NodeId,
     voter: Voter,
     patience_ns: u64,
-    /// Whose turn it is to ask is left to chance, so that candidates do not block each other for ever.
+    /// How long it waits between two looks is left to chance, so that candidates do not block each other for ever.
     prng: Prng,
     /// What was read and not looked at yet.
     read: Option<Record>,
@@ -65,6 +65,10 @@ pub struct Member {
     streamed: bool,
     /// It has had one in this life: so somebody led whom a record of this life names.
     has_streamed: bool,
+    /// Whom it asked for the log last, and of which term: who gets no stream of that one asks for promises at the next turn,
+    /// then for the log once more. Two turns that bring nothing never follow one another: a leader that stands still takes
+    /// connections and answers none, so that each costs the time until such a stream is given up.
+    sought: Option<(NodeId, u32)>,
     /// The highest term that anybody has promised.
     highest: u32,
     part: Part,
@@ -130,6 +134,7 @@ impl Member {
             hurries_until_ns: 0,
             streamed: false,
             has_streamed: false,
+            sought: None,
             part: Part::Following,
         }
     }
@@ -274,22 +279,27 @@ impl Member {
         let led = record.leader == self.id;
         if let Some(term) = stream {
             // Somebody else leads by now.
-            return (term != 0 && term < record.term && !led).then_some(Act::Follow(record.leader));
+            let other = term != 0 && term < record.term && !led;
+            return other.then(|| self.seek(&record));
         }
         // The store was set back: promises of the voters that stand there may miss what was acknowledged since.
-        if record.changes < self.newest {
-            return Some(Act::Follow(record.leader));
-        }
-        let asks = led || self.voter.is_free(now_ns) && self.prng.chance(1, 2);
-        if !asks {
-            return Some(Act::Follow(record.leader));
+        let past = record.changes < self.newest;
+        let missed = self.voter.is_free(now_ns) && self.sought == Some((record.leader, record.term));
+        if past || !(led || missed) {
+            return Some(self.seek(&record));
         }
         self.highest = self.highest.max(self.voter.promised());
-        let leader = record.leader;
-        let Some(campaign) = Campaign::new(self.id, self.highest, record) else {
-            return Some(Act::Follow(leader));
+        let Some(campaign) = Campaign::new(self.id, self.highest, record.clone()) else {
+            return Some(self.seek(&record));
         };
+        self.sought = None;
         Some(self.ask(campaign, false, now_ns))
+    }
+
+    /// The leader of `record` is asked for its log.
+    pub fn seek(&mut self, record: &Record) -> Act {
+        self.sought = Some((record.leader, record.term));
+        Act::Follow(record.leader)
     }
 
     fn ask(&mut self, campaign: Campaign, firm: bool, now_ns: u64) -> Act {

@@ -21,9 +21,13 @@ fn record() -> Record {
 }
 
 fn member(id: NodeId) -> Member {
+    member_drawing(id, 1)
+}
+
+fn member_drawing(id: NodeId, seed: u64) -> Member {
     let world = env(&SimDisk::new(1), 1).0;
     let voter = Voter::open(&*world.disk, 7, 0, PATIENCE_NS).expect("the disk works");
-    Member::new(id, voter, PATIENCE_NS, Prng::new(1))
+    Member::new(id, voter, PATIENCE_NS, Prng::new(seed))
 }
 
 fn answer(id: NodeId) -> Answer {
@@ -127,6 +131,42 @@ fn a_node_follows_the_newer_leader_and_leaves_the_older_one() {
     }
     let newer = record().succeeded_by(B, 5);
     assert_eq!(next(&mut member, &mut now_ns, Some(4), &newer), Act::Follow(B));
+}
+
+/// Trace 13: a leader that stands still takes every connection and answers none, so a turn in which promises are not asked
+/// for costs as long as a stream may be silent.
+#[test]
+fn who_misses_its_leader_asks_at_once_and_then_at_every_second_turn() {
+    for seed in 0..100 {
+        let (mut node, mut now_ns) = (member_drawing(B, seed), 0);
+        assert_eq!(next(&mut node, &mut now_ns, None, &record()), Act::Follow(A));
+        node.voter_mut().heard(now_ns);
+        assert!(
+            !matches!(node.step(now_ns, Some(4)), Some(Act::Ask(_))),
+            "it has its stream"
+        );
+        now_ns += PATIENCE_NS;
+        let turns = [(); 6].map(|()| {
+            let act = next(&mut node, &mut now_ns, None, &record());
+            now_ns += 2 * PATIENCE_NS;
+            matches!(act, Act::Ask(_))
+        });
+        assert_eq!(turns, [true, false, true, false, true, false], "seed {seed}");
+    }
+}
+
+/// Whoever was recorded just now is about to lead: it is asked for its log before anybody is asked against it.
+#[test]
+fn a_leader_that_was_just_recorded_is_sought_first() {
+    let (mut node, mut now_ns) = (member(B), 0);
+    assert_eq!(next(&mut node, &mut now_ns, None, &record()), Act::Follow(A));
+    now_ns += PATIENCE_NS;
+    let newer = record().succeeded_by(C, 5);
+    assert_eq!(next(&mut node, &mut now_ns, None, &newer), Act::Follow(C));
+    let Act::Ask(ask) = next(&mut node, &mut now_ns, None, &newer) else {
+        panic!("it is free, and has no stream of it");
+    };
+    assert_eq!(ask.term, 6);
 }
 
 #[test]

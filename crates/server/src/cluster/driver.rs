@@ -303,7 +303,8 @@ impl Driver {
         let alone = matches!(&self.part, Part::Following(helm) if helm.stream().is_none());
         let fresh = now_ns < since_ns + PATIENCE.as_nanos() as u64;
         if alone && fresh && record.leader != self.id {
-            self.follow(record.leader);
+            let act = self.member.seek(&record);
+            self.carry_out(act);
             self.member.hurry(now_ns + HURRY.as_nanos() as u64);
             self.hurries_until_ns = now_ns + 10 * HURRY.as_nanos() as u64;
             return Err(NoAnswer("its leader is asked".into()));
