@@ -6,9 +6,12 @@
 //! caller holds exclusively, keeps everybody away until then. Foreign keys are not looked at again here: who changes a
 //! column that takes part in one does so afterwards.
 
+use std::sync::Arc;
+
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{RowWriter, TableDefinition};
 use mote_grammar::ast::deparse;
+use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::copy::Sink;
@@ -66,7 +69,11 @@ fn copy_rows(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let lost = || SqlError::internal("a table that is being rewritten went away");
-    let relation = context.relation(Oid(new.oid)).ok_or_else(lost)?;
+    // Subscribers have these rows: what is written anew is not told.
+    let relation = Arc::new(Relation {
+        published: None,
+        ..Relation::clone(&*context.relation(Oid(new.oid)).ok_or_else(lost)?)
+    });
     let storage = context
         .database
         .engine()
