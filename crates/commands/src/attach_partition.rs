@@ -172,6 +172,8 @@ pub(super) fn detach(
     partition::lock_default(&*partition::scheme_of(&parent)?, context)?;
     let detached = partition_of(name, &parent, exclusive, context)?;
     check_not_referenced(&detached, &parent, context)?;
+    // It may have been published with the parent alone.
+    context.transaction.tell_no_more();
     release(&detached, context)
 }
 

@@ -108,6 +108,7 @@ fn alter(alter: &AlterPublication, text: &str, context: &mut StatementContext<'_
         }
     }
     refuse_lists_of_partitioned(&stored, context)?;
+    context.transaction.tell_no_more();
     write::put(StoredObject::Publication(stored), context)?;
     Ok(CommandTag::Word("ALTER PUBLICATION"))
 }
@@ -489,6 +490,7 @@ pub(super) fn drop(statement: &Drop, context: &mut StatementContext<'_>) -> SqlR
     }
     dropped.sort_unstable();
     dropped.dedup();
+    context.transaction.tell_no_more();
     dropped
         .into_iter()
         .try_for_each(|oid| write::remove(Oid(oid), context))
@@ -594,6 +596,7 @@ fn forget(
             .tables
             .retain(|member| member.relation != relation || !goes(member));
         if stored.tables.len() != entry.object.tables.len() {
+            context.transaction.tell_no_more();
             write::put(StoredObject::Publication(stored), context)?;
         }
     }

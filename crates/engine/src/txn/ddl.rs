@@ -133,6 +133,12 @@ impl Transaction {
         }
         table.add_layout(layout);
         let added = table.layout(number).clone();
+        // Subscribers know the rows by the layout before, also where they are told of the same columns as ever.
+        self.work
+            .borrow_mut()
+            .told
+            .entry(id)
+            .and_modify(|told| *told = None);
         self.push_ddl(DdlAction::AddedLayout { table, previous });
         Ok(added)
     }

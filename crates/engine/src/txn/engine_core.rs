@@ -29,7 +29,7 @@ use crate::table::prune::Collector;
 use crate::table::{IndexDefinition, KeyProgram, ObjectKey, SequenceId, Table, TableDefinition};
 use mote_common::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mote_common::sync::{Mutex, RwLock};
-use mote_log::{FrameKind, Log, LogError, LogWriter, SequenceState};
+use mote_log::{FrameKind, Log, LogError, LogUnavailable, LogWriter, SequenceState};
 
 /// Redo memory a pooled buffer keeps.
 const REDO_KEEP_BYTES: usize = 64 << 10;
@@ -133,6 +133,20 @@ impl EngineCore {
     ) -> Result<T, LogError> {
         let mut writer = self.writers[stripe::current()].0.lock();
         work(writer.get_or_insert_with(|| self.log.writer()))
+    }
+
+    /// Appends a frame that says nothing, and answers its end: whoever has the log up to there has it from a node that had done
+    /// all that was done here before. `None`: there is no room at the moment.
+    pub fn append_mark(&self) -> Result<Option<Lsn>, LogUnavailable> {
+        let appended = self.with_writer(|writer| {
+            let admission = writer.admit(0)?;
+            Ok(writer.append(admission, FrameKind::Pad, &[], |_| {}))
+        });
+        match appended {
+            Ok(end) => Ok(Some(end)),
+            Err(LogError::RingFull { .. }) => Ok(None),
+            Err(error) => Err(LogUnavailable::from(error)),
+        }
     }
 
     /// After `RingFull`: lets the flusher get on, or flushes itself where there is none.

@@ -35,7 +35,7 @@ impl Transaction {
             let marks = (savepoint.writes, savepoint.rows, savepoint.tables, savepoint.ddl);
             let redo = savepoint.redo;
             work.redo.truncate(redo);
-            work.told.clear();
+            work.told.values_mut().for_each(|told| *told = None);
             marks
         };
         self.note_undone(writes, rows);

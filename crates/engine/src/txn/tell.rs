@@ -5,7 +5,7 @@
 //! knows no publications.
 //!
 //! Invariant: an operation for subscribers stands before the one that it belongs to, and both are taken back by the same
-//! savepoint. So ROLLBACK TO forgets which tables were described: the next write describes them anew.
+//! savepoint. So ROLLBACK TO forgets how tables were described: the next write describes them anew.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Transaction {
 
     fn describe(&self, table: TableId, told: &Arc<Told>, layout: impl FnOnce() -> (u8, Vec<ToldStorage>)) {
         let mut work = self.work.borrow_mut();
-        if let Some(known) = work.told.get_mut(&table) {
+        if let Some(Some(known)) = work.told.get_mut(&table) {
             if Arc::ptr_eq(known, told) {
                 return;
             }
@@ -66,7 +66,15 @@ impl Transaction {
             views: told.views.clone(),
         };
         work.redo.relation(table, &relation.encode());
-        work.told.insert(table, told.clone());
+        work.told.insert(table, Some(told.clone()));
+    }
+
+    /// Publications change: of tables that were described nobody is told any more, unless they are described anew.
+    pub fn tell_no_more(&self) {
+        let mut work = self.work.borrow_mut();
+        for table in std::mem::take(&mut work.told).into_keys() {
+            work.redo.relation(table, &ToldRelation::default().encode());
+        }
     }
 
     /// Tells subscribers that these tables, which were described, lose their rows.

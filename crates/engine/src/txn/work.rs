@@ -83,8 +83,8 @@ pub(crate) struct Work {
     pub(super) fast_tables: Vec<TableId>,
     pub(super) savepoints: Vec<Savepoint>,
     pub(super) ddl: Vec<DdlAction>,
-    /// Published tables that subscribers know as they are now.
-    pub(super) told: BTreeMap<TableId, Arc<Told>>,
+    /// Published tables that were described to subscribers; `None`: not as they are now, or that may have been taken back.
+    pub(super) told: BTreeMap<TableId, Option<Arc<Told>>>,
     /// The PREPARE has operations for subscribers, which the versions do not show.
     pub(super) tells: bool,
     /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.

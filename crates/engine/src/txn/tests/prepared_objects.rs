@@ -60,7 +60,7 @@ fn widened(f: &Fixture, id: i32, value: i64, more: u32) -> Vec<u8> {
     writer.finish().expect("small").to_vec()
 }
 
-fn widen(f: &Fixture, transaction: &Transaction) {
+pub(super) fn widen(f: &Fixture, transaction: &Transaction) {
     let mut columns = f.table.newest_layout().columns().to_vec();
     columns.push(
         ColumnStorage::new(StorageClass::Fixed4, false)

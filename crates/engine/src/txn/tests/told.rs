@@ -1,6 +1,7 @@
 //! What writes of a published table leave for subscribers, and that a restart steps over it.
 
 use super::prepared::{crash, mortal};
+use super::prepared_objects::widen;
 use super::*;
 use mote_common::{Lsn, Oid, TableId};
 use mote_log::FrameKind;
@@ -153,5 +154,48 @@ fn a_savepoint_takes_the_description_back_and_the_next_write_repeats_it() {
     transaction.tell_truncate(0, &[f.table.id(), TableId(77)]);
     transaction.commit().expect("the log takes it");
     let expected = ["relation of 3", "whole", "whole", "truncate 2"];
+    assert_eq!(logged(&f, from), (expected.map(String::from).to_vec(), true));
+}
+
+/// The rows behind it stand otherwise, though subscribers are told of the same columns.
+#[test]
+fn a_table_with_another_layout_is_described_anew() {
+    let f = Fixture::with(mortal());
+    f.load([(1, 10), (2, 20)]);
+    let key = told(&f, OldRow::Key(f.primary.id));
+    let from = f.engine.log().flushed();
+    let transaction = f.begin();
+    delete(&f, &transaction, &key, 1);
+    widen(&f, &transaction);
+    delete(&f, &transaction, &key, 2);
+    transaction.commit().expect("the log takes it");
+    let (words, _) = logged(&f, from);
+    let about_rows = ["relation of 3", "relation of 4", "old"];
+    let words: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| about_rows.contains(word))
+        .collect();
+    assert_eq!(words, ["relation of 3", "old", "relation of 4", "old"]);
+}
+
+/// The next write of a table that is published no more says nothing by itself.
+#[test]
+fn a_table_that_leaves_its_publications_is_described_without_any() {
+    let f = Fixture::with(mortal());
+    f.load([(1, 10), (2, 20)]);
+    let key = told(&f, OldRow::Key(f.primary.id));
+    let from = f.engine.log().flushed();
+    let transaction = f.begin();
+    update(&f, &transaction, &key, 1, (1, 11));
+    let savepoint = transaction.savepoint();
+    transaction.tell_no_more();
+    f.set(&transaction, 2, 21).expect("free");
+    update(&f, &transaction, &key, 1, (1, 12));
+    transaction.rollback_to(savepoint);
+    transaction.tell_no_more();
+    f.set(&transaction, 2, 22).expect("free");
+    transaction.commit().expect("the log takes it");
+    let expected = ["relation of 3", "whole", "relation of 0", "patch"];
     assert_eq!(logged(&f, from), (expected.map(String::from).to_vec(), true));
 }
