@@ -4,6 +4,8 @@
 //! hand over, compared row by row.
 
 mod change_data_capture {
+    mod definitions;
+    mod encodings;
     pub mod random;
     pub mod subscriber;
 }

@@ -18,6 +18,7 @@ use crate::pgwire::frontend::{MESSAGE_BYTES_MAX, protocol_violation};
 use crate::replication::command::slot_created;
 use crate::replication::logical::options;
 use crate::replication::logical::output::Output;
+use crate::replication::logical::rows::TextForm;
 use crate::replication::logical::source::{Order, Source};
 use crate::replication::logical::syntax::{CreateSlot, StartLogical, redundant};
 use crate::suspension::Suspend;
@@ -259,11 +260,11 @@ impl Connection {
         let released = self.ask_slot(SlotRequest::Release { name }, yielder);
         result?;
         released?;
-        self.wire.send(|out| {
-            backend::copy_done(out);
-            backend::command_complete(out, CommandTag::Copy(0));
-            backend::command_complete(out, CommandTag::Word("START_REPLICATION"));
-        })
+        self.wire.send(backend::copy_done)?;
+        self.wire
+            .send(|out| backend::command_complete(out, CommandTag::Copy(0)))?;
+        self.wire
+            .send(|out| backend::command_complete(out, CommandTag::Word("START_REPLICATION")))
     }
 
     fn begin_stream(&mut self, command: &StartLogical, database: Oid) -> SqlResult<Streaming> {
@@ -282,7 +283,10 @@ impl Connection {
             shared.database.catalog().clone(),
             database,
             asked.publications,
-            session.format().clone(),
+            TextForm {
+                format: session.format().clone(),
+                converter: self.wire.converter,
+            },
         );
         output.look_up()?;
         let order = Order {

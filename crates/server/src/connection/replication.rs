@@ -181,11 +181,12 @@ impl Connection {
         row: &[Option<String>],
         tag: &'static str,
     ) -> SqlResult<()> {
-        self.wire.send(|out| {
-            backend::row_description(out, columns, &[]);
-            backend::text_row(out, row);
-            backend::command_complete(out, CommandTag::Word(tag));
-        })
+        // One message each: their texts are converted for clients of other encodings.
+        self.wire
+            .send(|out| backend::row_description(out, columns, &[]))?;
+        self.wire.send(|out| backend::text_row(out, row))?;
+        self.wire
+            .send(|out| backend::command_complete(out, CommandTag::Word(tag)))
     }
 
     /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.

@@ -13,6 +13,6 @@
 
 pub mod options;
 pub mod output;
-mod rows;
+pub mod rows;
 pub mod source;
 pub mod syntax;

@@ -2,7 +2,8 @@
 //! the subscriber asked for.
 //!
 //! A transaction of which nothing is left for the subscriber is not told. Relation is sent once for each content, and before
-//! it the types of users that it names.
+//! it the types of users that it names. Values and names are in the subscriber's `client_encoding`; one that it lacks a
+//! character for ends the stream.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use mote_common::error::state;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, TableId};
 use mote_engine::told::{DELETES, INSERTS, TRUNCATES, ToldRelation, ToldView, UPDATES};
 use mote_replication::decoder::Event;
+use mote_types::ColumnType;
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 use mote_types::catalog::user::is_user_type;
-use mote_types::{ColumnType, FormatSettings};
+use mote_types::encoding::Converter;
 
-use super::rows::TableRows;
+use super::rows::{TableRows, TextForm};
 
 /// An XLogData message: what stands before pgoutput's own.
 const DATA_HEADER_BYTES: usize = 25;
@@ -31,7 +33,9 @@ struct Subscribed {
     /// It is told of under the name of a table above it.
     above: bool,
     full: bool,
-    rows: TableRows,
+    /// `None`: the log says nothing of its rows, as that of a partitioned table, which stores none.
+    rows: Option<TableRows>,
+    name: String,
     /// The Relation message.
     message: Vec<u8>,
     types: Vec<Oid>,
@@ -52,7 +56,7 @@ pub struct Output {
     store: Arc<CatalogStore>,
     database: Oid,
     names: Vec<String>,
-    format: FormatSettings,
+    form: TextForm,
     /// The catalog's state that `publications` are of.
     generation: Option<u64>,
     publications: Vec<Oid>,
@@ -66,17 +70,12 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn new(
-        store: Arc<CatalogStore>,
-        database: Oid,
-        names: Vec<String>,
-        format: FormatSettings,
-    ) -> Output {
+    pub fn new(store: Arc<CatalogStore>, database: Oid, names: Vec<String>, form: TextForm) -> Output {
         Output {
             store,
             database,
             names,
-            format,
+            form,
             generation: None,
             publications: Vec::new(),
             tables: HashMap::new(),
@@ -125,31 +124,28 @@ impl Output {
                 self.tables.insert(table, told);
                 Ok(())
             }
-            Event::Insert { table, new } => self.row(table, INSERTS, |told, format, out| {
+            Event::Insert { table, new } => self.row(table, INSERTS, |told, form, out| {
                 put_oid(out, b'I', told.oid);
                 out.push(b'N');
-                told.rows.put(new, false, format, out);
-                true
+                told.rows()?.put(new, false, form, out)?;
+                Ok(true)
             }),
-            Event::Update { table, old, new } => self.row(table, UPDATES, |told, format, out| {
+            Event::Update { table, old, new } => self.row(table, UPDATES, |told, form, out| {
                 put_oid(out, b'U', told.oid);
                 if let Some(old) = old {
-                    told.put_old(old, format, out);
+                    told.put_old(old, form, out)?;
                 }
                 out.push(b'N');
-                told.rows.put(new, false, format, out);
-                true
+                told.rows()?.put(new, false, form, out)?;
+                Ok(true)
             }),
-            Event::Delete { table, old } => self.row(table, DELETES, |told, format, out| {
-                let Some(old) = old else { return false };
+            Event::Delete { table, old } => self.row(table, DELETES, |told, form, out| {
+                let Some(old) = old else { return Ok(false) };
                 put_oid(out, b'D', told.oid);
-                told.put_old(old, format, out);
-                true
+                told.put_old(old, form, out)?;
+                Ok(true)
             }),
-            Event::Truncate { options, tables } => {
-                self.truncate(options, tables);
-                Ok(())
-            }
+            Event::Truncate { options, tables } => self.truncate(options, tables),
             Event::Commit => {
                 self.commit();
                 Ok(())
@@ -161,16 +157,16 @@ impl Output {
         &mut self,
         table: TableId,
         operation: u8,
-        put: impl FnOnce(&Subscribed, &FormatSettings, &mut Vec<u8>) -> bool,
+        put: impl FnOnce(&Subscribed, &TextForm, &mut Vec<u8>) -> SqlResult<bool>,
     ) -> SqlResult<()> {
         let Some(Some(told)) = self.tables.remove(&table) else {
             return Ok(());
         };
         if told.operations & operation != 0 {
             self.begin();
-            self.relation(&told);
+            self.relation(&told)?;
             let start = self.open_message();
-            match put(&told, &self.format, &mut self.ready) {
+            match put(&told, &self.form, &mut self.ready)? {
                 true => self.close_message(start),
                 false => self.ready.truncate(start),
             }
@@ -179,7 +175,7 @@ impl Output {
         Ok(())
     }
 
-    fn truncate(&mut self, options: u8, tables: &[TableId]) {
+    fn truncate(&mut self, options: u8, tables: &[TableId]) -> SqlResult<()> {
         let mut oids: Vec<Oid> = Vec::new();
         let mut told: Vec<Box<Subscribed>> = Vec::new();
         for table in tables {
@@ -194,10 +190,12 @@ impl Output {
             }
         }
         if oids.is_empty() {
-            return;
+            return Ok(());
         }
         self.begin();
-        told.iter().for_each(|one| self.relation(one));
+        for one in &told {
+            self.relation(one)?;
+        }
         let start = self.open_message();
         self.ready.push(b'T');
         self.ready.extend_from_slice(&(oids.len() as u32).to_be_bytes());
@@ -206,6 +204,7 @@ impl Output {
             self.ready.extend_from_slice(&oid.0.to_be_bytes());
         }
         self.close_message(start);
+        Ok(())
     }
 
     /// Begin, before the first message of a transaction.
@@ -239,22 +238,23 @@ impl Output {
     }
 
     /// Relation, unless the subscriber knows it.
-    fn relation(&mut self, told: &Subscribed) {
+    fn relation(&mut self, told: &Subscribed) -> SqlResult<()> {
         if self.sent.get(&told.oid) == Some(&told.message) {
-            return;
+            return Ok(());
         }
         for ty in &told.types {
             let start = self.open_message();
             let (schema, name) = type_name(&self.store.committed(), *ty);
             put_oid(&mut self.ready, b'Y', *ty);
-            put_text(&mut self.ready, &schema);
-            put_text(&mut self.ready, &name);
+            put_text(&mut self.ready, &schema, self.form.converter)?;
+            put_text(&mut self.ready, &name, self.form.converter)?;
             self.close_message(start);
         }
         let start = self.open_message();
         self.ready.extend_from_slice(&told.message);
         self.close_message(start);
         self.sent.insert(told.oid, told.message.clone());
+        Ok(())
     }
 
     /// A message of the running transaction: its position is its own, and below the transaction's end, so that nobody who
@@ -312,9 +312,6 @@ impl Output {
             );
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        let rows = TableRows::new(relation, view).ok_or_else(|| {
-            SqlError::internal(format!("the log describes table \"{}\" wrongly", view.name))
-        })?;
         let mut types: Vec<Oid> = view.columns.iter().map(|column| column.ty).collect();
         types.retain(|ty| is_user_type(*ty));
         types.dedup();
@@ -323,35 +320,41 @@ impl Output {
             operations,
             above: height > 0,
             full: view.identity == b'f',
-            rows,
-            message: relation_message(view),
+            rows: TableRows::new(relation, view),
+            name: view.name.clone(),
+            message: relation_message(view, self.form.converter)?,
             types,
         })))
     }
 }
 
 impl Subscribed {
-    fn put_old(&self, old: &[u8], format: &FormatSettings, out: &mut Vec<u8>) {
+    fn put_old(&self, old: &[u8], form: &TextForm, out: &mut Vec<u8>) -> SqlResult<()> {
         out.push(if self.full { b'O' } else { b'K' });
-        self.rows.put(old, !self.full, format, out);
+        self.rows()?.put(old, !self.full, form, out)
+    }
+
+    fn rows(&self) -> SqlResult<&TableRows> {
+        let wrongly = || SqlError::internal(format!("the log describes table \"{}\" wrongly", self.name));
+        self.rows.as_ref().ok_or_else(wrongly)
     }
 }
 
-fn relation_message(view: &ToldView) -> Vec<u8> {
+fn relation_message(view: &ToldView, converter: Option<Converter>) -> SqlResult<Vec<u8>> {
     let mut out = Vec::new();
     put_oid(&mut out, b'R', view.oid);
     // pg_catalog is told of by an empty name; nobody publishes its tables.
-    put_text(&mut out, &view.schema);
-    put_text(&mut out, &view.name);
+    put_text(&mut out, &view.schema, converter)?;
+    put_text(&mut out, &view.name, converter)?;
     out.push(view.identity);
     out.extend_from_slice(&(view.columns.len() as u16).to_be_bytes());
     for column in &view.columns {
         out.push(column.key as u8);
-        put_text(&mut out, &column.name);
+        put_text(&mut out, &column.name, converter)?;
         out.extend_from_slice(&column.ty.0.to_be_bytes());
         out.extend_from_slice(&column.typmod.to_be_bytes());
     }
-    out
+    Ok(out)
 }
 
 /// The transaction's number, as subscribers see it.
@@ -380,7 +383,11 @@ fn put_oid(out: &mut Vec<u8>, kind: u8, oid: Oid) {
     out.extend_from_slice(&oid.0.to_be_bytes());
 }
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
+fn put_text(out: &mut Vec<u8>, text: &str, converter: Option<Converter>) -> SqlResult<()> {
+    match converter {
+        None => out.extend_from_slice(text.as_bytes()),
+        Some(converter) => converter.encode(text, out)?,
+    }
     out.push(0);
+    Ok(())
 }

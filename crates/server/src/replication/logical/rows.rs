@@ -1,11 +1,20 @@
 //! Rows of the log as texts: the layout and the types come from the log itself, names of users' types from today's
 //! catalog.
 
+use mote_common::SqlResult;
 use mote_engine::told::{ToldRelation, ToldView};
 use mote_engine::{ColumnStorage, Layout, RowView, StorageClass};
 use mote_executor::row_codec::{ColumnCodec, storage_class};
-use mote_types::format::output_text;
+use mote_types::encoding::Converter;
+use mote_types::format::{output_text, utf8};
 use mote_types::{ColumnType, Datum, FormatSettings};
+
+/// What values look like to the subscriber.
+pub struct TextForm {
+    pub format: FormatSettings,
+    /// Of its `client_encoding`; `None`: that is UTF-8, or it takes the bytes as they are.
+    pub converter: Option<Converter>,
+}
 
 /// How the rows of one table are told, from a RELATION on.
 pub struct TableRows {
@@ -37,7 +46,7 @@ impl TableRows {
     }
 
     /// A tuple of pgoutput. `only_old`: columns by which rows are not found are null.
-    pub fn put(&self, row: &[u8], only_old: bool, format: &FormatSettings, out: &mut Vec<u8>) {
+    pub fn put(&self, row: &[u8], only_old: bool, form: &TextForm, out: &mut Vec<u8>) -> SqlResult<()> {
         let view = RowView::new(&self.layout, row);
         out.extend_from_slice(&(self.columns.len() as u16).to_be_bytes());
         for ((codec, ty), old) in self.columns.iter().zip(&self.old) {
@@ -52,9 +61,16 @@ impl TableRows {
             out.push(b't');
             let length_at = out.len();
             out.extend_from_slice(&[0; 4]);
-            output_text(&value, *ty, format, out);
+            output_text(&value, *ty, &form.format, out);
+            if let Some(converter) = form.converter
+                && !out[length_at + 4..].is_ascii()
+            {
+                let text = out.split_off(length_at + 4);
+                converter.encode(utf8(&text)?, out)?;
+            }
             let length = (out.len() - length_at - 4) as u32;
             out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
         }
+        Ok(())
     }
 }
