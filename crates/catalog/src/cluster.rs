@@ -10,7 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
 use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_engine::Engine;
 use parking_lot::{Mutex, RwLock};
+
+use crate::host::{Host, WaitEnd};
+use crate::write_error::log_unavailable;
+
+/// Between two looks whether the log has room.
+const ROOM_LOOK_NS: u64 = 1_000_000;
 
 /// One follower, as its primary knows it.
 #[derive(Clone, Debug)]
@@ -240,6 +247,24 @@ impl Cluster {
             _ => self.temporary_slots.store(true, Ordering::Relaxed),
         }
         Ok(followers.ask(request))
+    }
+
+    /// Waits until whoever comes to lead knows of the slots that this node has on its disk. Followers are told of them before
+    /// they get log that is written later: so when a frame is stable that is written now, every later primary has been told.
+    pub fn await_slots(&self, engine: &Engine, host: &mut dyn Host) -> SqlResult<WaitEnd> {
+        if !self.elects() {
+            return Ok(WaitEnd::Decided);
+        }
+        loop {
+            if let Some(mark) = engine.append_mark().map_err(log_unavailable)? {
+                return Ok(host.wait_stable(mark));
+            }
+            let at = engine.env().clock.monotonic_ns() + ROOM_LOOK_NS;
+            match host.sleep_until(at) {
+                WaitEnd::Decided | WaitEnd::Revoked | WaitEnd::TimedOut => {}
+                end @ (WaitEnd::Cancelled | WaitEnd::Terminated) => return Ok(end),
+            }
+        }
     }
 
     pub fn session_ended(&self, session: u32) {

@@ -4,6 +4,10 @@
 //! is not, because its socket is full or it has just come, gets pieces out of the files (`step`) until it is. No queue
 //! grows: what a stream holds is one piece and some small messages.
 //!
+//! In a cluster a follower is told for whom to keep log before it is sent any log, and again before any that is written after
+//! that has changed. So whoever has a frame knows of the slots that stood on this node's disk when it was appended: who has
+//! made a slot waits until a frame behind it is stable, and finds it on every later primary (docs/design/0061).
+//!
 //! Lives as long as its node leads one term. Leaves out: whether the node may still tell its clients anything (`answered_ns`
 //! gives the bound, the caller's clock decides), and the log itself.
 
@@ -63,6 +67,8 @@ struct Sending {
     number: u64,
     /// The next byte to send.
     position: Lsn,
+    /// It knew this to be stable when it came: so it is.
+    knew_stable: Lsn,
     /// The horizon it was told last, and when it was told anything.
     told: Lsn,
     /// Since when the horizon is above that.
@@ -72,7 +78,14 @@ struct Sending {
     /// Whether it reports each change at once, as it was told.
     told_eager: bool,
     /// The slots as it was told of them; `None`: not yet.
-    told_slots: Option<u64>,
+    told_slots: Option<(u64, bool)>,
+}
+
+impl Sending {
+    /// Whether it was told of the slots as they are; `None`: it is told of none.
+    fn knows(&self, slots: Option<(u64, bool)>) -> bool {
+        slots.is_none() || self.told_slots == slots
+    }
 }
 
 /// One follower's stream, as others may know it.
@@ -394,6 +407,7 @@ impl Primary {
             name: hello.name.clone(),
             number,
             position: block_of(cut),
+            knew_stable: hello.stable,
             told: self.levels().stable,
             untold_ns: None,
             beat_ns: now_ns,
@@ -410,7 +424,9 @@ impl Primary {
         let length = parts[0].len() + parts[1].len();
         self.end = self.end.max(Lsn(from.0 + length as u64));
         let (stable, most) = (self.levels().stable, self.config.piece_bytes);
-        for stream in self.streams.iter_mut().filter(|stream| stream.position == from) {
+        let slots = self.slots_to_tell();
+        let up_to_date = |stream: &&mut Sending| stream.position == from && stream.knows(slots);
+        for stream in self.streams.iter_mut().filter(up_to_date) {
             let mut done = 0;
             while done < length && stream.wire.is_idle() {
                 let to = length.min(done + most);
@@ -462,6 +478,7 @@ impl Primary {
             let beats = !hangs && self.beat_is_due(index, now_ns);
             let stands = self.streams[index].wire.flush().is_ok()
                 && (!beats || self.tell(index, now_ns, stable).is_ok())
+                && (hangs || self.tell_slots(index, stable).is_ok())
                 && self.catch_up(index, wall_us, source)?
                 && (hangs || self.tell(index, now_ns, stable).is_ok());
             if !stands {
@@ -575,25 +592,34 @@ impl Primary {
                 (stream.told_eager, stream.untold_ns) = (self.eager, None);
             }
         }
-        self.tell_slots(index, stable)
+        Ok(())
+    }
+
+    /// What a follower must have been told of before it gets more log, and whether something of this term was stable by
+    /// then; `None`: nothing.
+    fn slots_to_tell(&self) -> Option<(u64, bool)> {
+        let agreed = self.levels().stable > Lsn::ZERO;
+        let member = self.config.member.as_ref();
+        member.map(|_| (self.slots.changes(), agreed))
     }
 
     /// In a cluster: for whom the follower is to keep log, if that has changed. This node is among them: its successor's log
-    /// and its own part behind what is stable.
+    /// and its own part behind what is stable, of which the follower knows some before anything of this term is; what is
+    /// not here any more was stable, too. Not to be called while a flush hangs.
     fn tell_slots(&mut self, index: usize, stable: Lsn) -> io::Result<()> {
+        let told = self.slots_to_tell();
         let Some(member) = &self.config.member else {
             return Ok(());
         };
         let stream = &mut self.streams[index];
-        let told = Some(self.slots.changes());
-        if stream.told_slots == told || stable == Lsn::ZERO || !stream.wire.is_idle() {
+        if stream.knows(told) || !stream.wire.is_idle() {
             return Ok(());
         }
         let others = self.slots.kept_for().filter(|kept| kept.name != *member);
         let mut kept: Vec<KeptFor> = others.take(SLOTS_MAX).collect();
         kept.push(KeptFor {
             name: member.clone(),
-            position: block_of(stable),
+            position: block_of(stable.max(stream.knew_stable).max(self.log_start)),
             lost: false,
             logical: None,
         });
@@ -605,9 +631,9 @@ impl Primary {
 
     /// Sends pieces out of files while the socket takes them. False: the stream is over.
     fn catch_up(&mut self, index: usize, wall_us: i64, source: &mut dyn LogSource) -> io::Result<bool> {
-        let stable = self.levels().stable;
+        let (stable, slots) = (self.levels().stable, self.slots_to_tell());
         let stream = &mut self.streams[index];
-        while stream.wire.is_idle() && stream.position < self.written {
+        while stream.knows(slots) && stream.wire.is_idle() && stream.position < self.written {
             let length = (self.written.0 - stream.position.0).min(self.piece.len() as u64) as usize;
             let Some(read) = source.read(stream.position, &mut self.piece[..length])? else {
                 return Ok(false);

@@ -289,15 +289,20 @@ fn a_flush_goes_straight_to_who_is_up_to_date_and_waits_for_nobody() {
         end: Lsn(end),
         ..hello()
     };
-    let (mut wire, _behind) = (
-        world.ask(&at_end),
-        world.ask(&Hello {
-            id: NodeId(3),
-            name: "c".into(),
-            ..hello()
-        }),
-    );
+    let mut wire = world.ask(&at_end);
     start_of(&mut wire);
+    let _behind = world.ask(&Hello {
+        id: NodeId(3),
+        name: "c".into(),
+        ..hello()
+    });
+    // Each has been told for whom to keep log.
+    let slots = world.primary.slots_to_tell();
+    world
+        .primary
+        .streams
+        .iter_mut()
+        .for_each(|stream| stream.told_slots = slots);
     world.primary.flushing(Lsn(end), [&[1; 4096], &[2; 8192]], 5);
     world.pass();
     let mut got = Vec::new();
@@ -319,6 +324,77 @@ fn a_flush_goes_straight_to_who_is_up_to_date_and_waits_for_nobody() {
     let stream = &world.primary.streams[0];
     assert!(stream.wire.held_bytes() <= 8192 + 64);
     assert!(stream.position < Lsn(end + 12_288 + 200_704));
+}
+
+/// The names of each list of slots, and where each piece of log begins, in the order of the stream.
+fn slots_and_log(wire: &mut Wire) -> Vec<Result<Vec<String>, Lsn>> {
+    let mut told = Vec::new();
+    while wire.fill().expect("the stream stands") {
+        while let Some(message) = wire.next_message().expect("the stream stands") {
+            match message {
+                Message::Keep(kept) => told.push(Ok(kept.into_iter().map(|kept| kept.name).collect())),
+                Message::Wal { from, .. } => told.push(Err(from)),
+                _ => {}
+            }
+        }
+    }
+    told
+}
+
+/// So whoever has log that was written behind a slot knows of the slot, and a slot that was answered is on every later
+/// primary.
+#[test]
+fn log_is_sent_behind_the_slots_as_they_stand() {
+    let mut world = world(vec![]);
+    let end = Lsn(3 * START);
+    let mut wire = world.ask(&Hello {
+        end: Lsn(end.0 - 4096),
+        ..hello()
+    });
+    start_of(&mut wire);
+    world.step();
+    let names = |names: &[&str]| Ok(names.iter().map(|name| name.to_string()).collect());
+    assert_eq!(
+        slots_and_log(&mut wire),
+        [names(&["b", "a"]), Err(Lsn(end.0 - 4096))]
+    );
+    let slots = world.primary.slots_mut();
+    slots.create("later", end, None).expect("there is room");
+    world.primary.flushing(end, [&[1; 4096], &[]], 5);
+    world.pass();
+    assert_eq!(slots_and_log(&mut wire), [], "it does not know of the slot");
+    world.primary.flushed(Lsn(end.0 + 4096));
+    assert!(world.primary.is_behind());
+    world.step();
+    assert_eq!(slots_and_log(&mut wire), [names(&["b", "later", "a"]), Err(end)]);
+    world.primary.flushing(Lsn(end.0 + 4096), [&[1; 4096], &[]], 5);
+    world.pass();
+    assert_eq!(slots_and_log(&mut wire), [Err(Lsn(end.0 + 4096))]);
+}
+
+/// Else nobody keeps any log for this node, and who leads next may lack what it needs (seed 5000432 of three nodes).
+#[test]
+fn log_is_kept_for_a_leader_whose_follower_knows_of_nothing_stable() {
+    let voters = Rule::Voters {
+        count: 2,
+        ids: [NodeId(2), NodeId(3)].into(),
+    };
+    let mut world = world(vec![voters]);
+    let mut wire = world.ask(&Hello {
+        stable: Lsn::ZERO,
+        ..hello()
+    });
+    start_of(&mut wire);
+    world.step();
+    let mut own = None;
+    while wire.fill().expect("the stream stands") {
+        while let Some(message) = wire.next_message().expect("the stream stands") {
+            if let Message::Keep(kept) = message {
+                own = kept.into_iter().find(|kept| kept.name == "a");
+            }
+        }
+    }
+    assert_eq!(own.map(|kept| kept.position), Some(Lsn(START)));
 }
 
 /// A follower says what it has synced.

@@ -92,6 +92,10 @@ pub struct Receiver {
     unsaid_ns: Option<u64>,
     /// For whom to keep log, if that was told since it was asked last.
     kept: Option<Vec<KeptFor>>,
+    /// What came behind that is looked at by the next step.
+    stopped: bool,
+    /// Something of the primary's own term is stable, as it has told.
+    agreed: bool,
     handed_over: bool,
 }
 
@@ -109,6 +113,8 @@ impl Receiver {
             eager: true,
             unsaid_ns: None,
             kept: None,
+            stopped: false,
+            agreed: false,
             handed_over: false,
         })
     }
@@ -123,9 +129,16 @@ impl Receiver {
         self.stable
     }
 
-    /// For whom this node is to keep log, if the primary has told since this was asked last.
+    /// For whom this node is to keep log, if the primary has told since this was asked last. The caller writes it down before
+    /// the next step: log that came behind it is taken only then.
     pub fn take_kept(&mut self) -> Option<Vec<KeptFor>> {
         self.kept.take()
+    }
+
+    /// Something of the primary's term is stable: what it tells of slots is what counts. Before, it may know less than others
+    /// have told, and nothing is let go of by that.
+    pub fn is_agreed(&self) -> bool {
+        self.agreed
     }
 
     /// The primary has let another node lead.
@@ -140,6 +153,9 @@ impl Receiver {
 
     /// When `step` is to be called even if nothing arrives. A report that the socket does not take waits for the socket.
     pub fn due_ns(&self) -> Option<u64> {
+        if self.stopped {
+            return Some(0);
+        }
         let unsaid_ns = self.unsaid_ns.filter(|_| self.wire.is_idle())?;
         Some(unsaid_ns + REPORT_DELAY_NS)
     }
@@ -157,6 +173,11 @@ impl Receiver {
             State::Streaming => self.take(now_ns, log).unwrap_or_else(|error| self.lost(error)),
             State::Cutting | State::Over => Outcome::Nothing,
         }
+    }
+
+    fn note_stable(&mut self, stable: Lsn) {
+        self.agreed |= stable > Lsn::ZERO;
+        self.stable = self.stable.max(stable);
     }
 
     fn lost(&mut self, error: io::Error) -> Outcome {
@@ -190,15 +211,16 @@ impl Receiver {
             ));
         }
         self.term = start.term;
-        self.stable = self.stable.max(start.stable);
+        self.note_stable(start.stable);
         self.state = State::Cutting;
         Ok(Outcome::Begin(start))
     }
 
     fn take(&mut self, now_ns: u64, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
         let (mut heard, mut wrote) = (false, false);
+        self.stopped = false;
         // Messages may have come with the answer already; and the end of the stream shows behind the last of them.
-        loop {
+        'stream: loop {
             while let Some(message) = self.wire.next_message()? {
                 heard = true;
                 match message {
@@ -210,7 +232,7 @@ impl Receiver {
                             Err(IntakeError::Disk(error)) => return Ok(Outcome::Disk(error)),
                             Err(error) => return Err(io::Error::other(error.to_string())),
                         }
-                        self.stable = self.stable.max(stable);
+                        self.note_stable(stable);
                         wrote = true;
                     }
                     Message::Beat {
@@ -218,13 +240,16 @@ impl Receiver {
                         beat_ns,
                         eager,
                     } => {
-                        self.stable = self.stable.max(stable);
+                        self.note_stable(stable);
                         self.beat_ns = self.beat_ns.max(beat_ns);
                         self.eager = eager;
                     }
                     // Its stream ends with it.
                     Message::HandedOver => self.handed_over = true,
-                    Message::Keep(kept) => self.kept = Some(kept),
+                    Message::Keep(kept) => {
+                        (self.kept, self.stopped) = (Some(kept), true);
+                        break 'stream;
+                    }
                     _ => return Err(invalid("a primary does not say that")),
                 }
             }
@@ -232,7 +257,9 @@ impl Receiver {
                 break;
             }
         }
-        self.wire.expect_open()?;
+        if !self.stopped {
+            self.wire.expect_open()?;
+        }
         if wrote {
             // Commits at `remote_write` need not wait for the disk.
             if self.eager {

@@ -202,3 +202,30 @@ fn what_somebody_waits_for_is_reported_at_once() {
     world.beat(true);
     assert_eq!(world.receiver.due_ns(), None);
 }
+
+/// Log behind the slots is taken when they are written down, and nothing has to arrive for that.
+#[test]
+fn what_comes_behind_the_slots_waits_for_the_next_step() {
+    let mut world = World::new();
+    world.beat(false);
+    let kept = vec![KeptFor {
+        name: "s".into(),
+        position: Lsn(1),
+        lost: false,
+        logical: None,
+    }];
+    world.say(&Message::Keep(kept.clone()));
+    let sent = world
+        .primary
+        .send_log(Lsn::ZERO, Lsn::ZERO, 0, [&[0; BLOCK as usize], &[]]);
+    sent.expect("the stream stands");
+    world.pass();
+    assert!(matches!(world.step(), Outcome::Heard));
+    assert_eq!(world.receiver.take_kept(), Some(kept));
+    assert_eq!(world.log.received, Lsn::ZERO);
+    assert_eq!(world.receiver.due_ns(), Some(0));
+    assert!(matches!(world.step(), Outcome::Heard));
+    assert_eq!(world.log.flushed, Lsn(BLOCK));
+    assert_eq!(world.receiver.due_ns(), None);
+    assert_eq!(world.reports().len(), 1);
+}

@@ -140,6 +140,29 @@ impl Slots {
         }
     }
 
+    /// The same, told by a primary of whose term nothing is stable yet: another one may lead next, so what was kept before is
+    /// kept on.
+    pub fn adopt_more(&mut self, mut told: Vec<KeptFor>, tail: Lsn) -> io::Result<()> {
+        for (name, slot) in &self.slots {
+            let known = told.iter_mut().find(|kept| kept.name == *name);
+            match known {
+                Some(kept) if slot.keeps_log() => {
+                    let keeps = !kept.lost && kept.position > Lsn::ZERO;
+                    let position = if keeps { kept.position } else { slot.position };
+                    (kept.position, kept.lost) = (position.min(slot.position), false);
+                }
+                Some(_) => {}
+                None => told.push(KeptFor {
+                    name: name.clone(),
+                    position: slot.position,
+                    lost: slot.lost,
+                    logical: slot.logical,
+                }),
+            }
+        }
+        self.adopt(told, tail)
+    }
+
     /// The log begins at `lsn`: what is here is kept for those that are known to have less, and they are not lost. What a
     /// slot tells is the least that its follower has, and perhaps old: this node may have been told of it by one that
     /// knew less, after it let go of log that the follower has had since.
@@ -489,6 +512,36 @@ mod tests {
         // The bound holds from there on.
         assert!(slots.enforce(Lsn(1900)).expect("the disk works").is_empty());
         assert_eq!(slots.enforce(Lsn(1901)).expect("the disk works"), ["b"]);
+    }
+
+    #[test]
+    fn what_was_kept_is_kept_on_until_something_of_the_next_term_is_stable() {
+        let mut slots = open(&SimDisk::new(11));
+        let told = |name: &str, position, lost| KeptFor {
+            name: name.into(),
+            position: Lsn(position),
+            lost,
+            logical: None,
+        };
+        let before = vec![
+            told("b", 400, false),
+            told("c", 300, false),
+            told("d", 500, false),
+        ];
+        slots.adopt(before, Lsn(1000)).expect("the disk works");
+        let next = vec![told("a", 450, false), told("b", 700, false), told("c", 350, true)];
+        slots.adopt_more(next.clone(), Lsn(1000)).expect("the disk works");
+        let all: Vec<_> = slots
+            .iter()
+            .map(|(name, slot)| (name.to_string(), slot.position.0, slot.lost))
+            .collect();
+        let expected = [("a", 450), ("b", 400), ("c", 300), ("d", 500)];
+        assert_eq!(
+            all,
+            expected.map(|(name, position)| (name.to_string(), position, false))
+        );
+        slots.adopt(next, Lsn(1000)).expect("the disk works");
+        assert_eq!(slots.keep_from(), Some(Lsn(450)));
     }
 
     #[test]

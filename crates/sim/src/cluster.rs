@@ -13,6 +13,7 @@
 //!  3. Two nodes never serve at one moment: each believes in its lease by its own clock.
 //!  4. Nodes let go of log that nobody needs; whoever comes back finds what it lacks at whoever leads.
 //!  5. When all is healed, one primary comes forth, commits, and the others follow.
+//!  6. A slot that was answered is on every later primary.
 //!
 //! `node`: one node's lives; `life`: what it has in one; `following`, `leading`: its roles; `coordinator`: the store that keeps the record; `oracle`:
 //! what was stable, and the comparison; `script`: troubles in the order of a [`Trace`] instead of at random. [`Planted`] faults are put into what a node tells the protocol, never into the protocol: each must be found.
@@ -65,6 +66,8 @@ pub enum Planted {
     KeepsLogForNobody,
     /// A machine with a new disk calls itself by the number of the directory that it has lost.
     KeepsItsNumber,
+    /// Who makes a slot is answered when it is on the leader's own disk.
+    AnswersSlotsAtOnce,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +109,8 @@ pub struct ClusterReport {
     pub set_back: u64,
     pub full: u64,
     pub hung: u64,
+    /// Slots that somebody was answered to have.
+    pub slots: u64,
     /// How often the events of a trace came about to their end.
     pub played: u64,
     pub served: u64,
@@ -113,7 +118,7 @@ pub struct ClusterReport {
 }
 
 impl ClusterReport {
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 15] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 16] {
         [
             ("commits", &mut self.commits),
             ("acknowledged", &mut self.acknowledged),
@@ -127,6 +132,7 @@ impl ClusterReport {
             ("set_back", &mut self.set_back),
             ("full", &mut self.full),
             ("hung", &mut self.hung),
+            ("slots", &mut self.slots),
             ("played", &mut self.played),
             ("served", &mut self.served),
             ("stable_bytes", &mut self.stable_bytes),
@@ -169,6 +175,8 @@ struct Around {
     /// The last steps: nothing fails any more, but everything that failed is there.
     healing: bool,
     next_commit: u64,
+    /// When slots are made: drawn apart, as the further troubles are.
+    slot_prng: Prng,
     piece_bytes: usize,
     /// When the record was changed last.
     swapped_ns: u64,
@@ -270,6 +278,7 @@ impl World {
             voters_change: prng.chance(1, 2) && options.trace.is_none(),
             healing: false,
             next_commit: 1,
+            slot_prng: Prng::fork(seed, 0x5107),
             piece_bytes: 4096 << prng.below(3),
             swapped_ns: 0,
             prng,

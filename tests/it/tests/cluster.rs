@@ -8,6 +8,7 @@ use mote_it::clients::{mote, psql_strict};
 use mote_it::cluster::{Further, NAMES, Nodes};
 use mote_it::nodes::{await_replay, await_value, value};
 use mote_it::process::await_that;
+use mote_it::wire::RawClient;
 use mote_server::etcd::Etcd;
 use rustix::process::Signal;
 use tokio_postgres::{Client, NoTls};
@@ -160,6 +161,26 @@ fn who_is_killed_is_succeeded_and_comes_back_as_a_follower() {
     writer.client = None;
     writer.write_again();
     compare(&nodes, &writer.acknowledged);
+}
+
+/// Whoever may lead next has been told of it before it is answered.
+#[test]
+fn a_slot_that_was_answered_is_at_whoever_leads_next() {
+    let mut nodes = Nodes::start("cluster-slot");
+    nodes.settle();
+    for round in 0..2 {
+        let leader = nodes.leader();
+        let mut client = RawClient::connect(nodes.node(leader));
+        let name = format!("round_{round}");
+        let make = format!("select slot_name from pg_create_logical_replication_slot('{name}', 'pgoutput')");
+        assert_eq!(client.rows(&make), [name.clone()]);
+        nodes.running[leader].take().expect("it runs").kill();
+        let next = nodes.leader_but(Some(leader));
+        let there = format!("select count(*) from pg_replication_slots where slot_name = '{name}'");
+        assert_eq!(value(nodes.node(next), &there), "1", "{}", nodes.logs());
+        nodes.run(leader);
+        nodes.settle();
+    }
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub fn made(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlResult<Vec
     };
     // None: the slot holds no log yet.
     let position = ask(runtime, request)?;
+    await_known(runtime)?;
     let position = position.map_or(Datum::Null, |Lsn(position)| Datum::Unsigned8(position));
     Ok(vec![vec![Datum::from(made), position]])
 }
@@ -88,7 +89,16 @@ pub fn made_logical(runtime: &mut Runtime<'_, '_>, arguments: &[Datum]) -> SqlRe
         temporary: arguments.get(2).is_some_and(boolean),
     };
     ask(runtime, request)?;
+    await_known(runtime)?;
     Ok(vec![vec![Datum::from(name), Datum::Unsigned8(confirmed.0)]])
+}
+
+/// A slot that was answered is on every later primary of a cluster.
+fn await_known(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    let context = runtime.context();
+    let database = context.database;
+    let end = database.cluster().await_slots(database.engine(), context.host)?;
+    context.check(end)
 }
 
 /// Hands the request over and parks the session until it is answered.

@@ -140,6 +140,9 @@ impl Connection {
             temporary: command.temporary,
         };
         self.ask_slot(request, yielder)?;
+        if !command.temporary {
+            self.await_slots(yielder)?;
+        }
         Ok((confirmed, exported))
     }
 

@@ -57,6 +57,7 @@ impl Connection {
                 reserve,
             } => {
                 let temporary = self.pid.filter(|_| temporary);
+                let lasts = temporary.is_none();
                 let (columns, row) = command::slot_created(&name);
                 let request = SlotRequest::Create {
                     name,
@@ -64,6 +65,9 @@ impl Connection {
                     temporary,
                 };
                 self.ask_slot(request, yielder)?;
+                if lasts {
+                    self.await_slots(yielder)?;
+                }
                 self.send_row(&columns, &row, "CREATE_REPLICATION_SLOT")?;
             }
             Command::CreateLogicalSlot(command, plugin) => {
@@ -127,6 +131,19 @@ impl Connection {
         let database = self.wire.shared.database.clone();
         let answer = database.cluster().ask_slot(request)?;
         self.await_answer(&answer, yielder)?
+    }
+
+    /// A slot that was answered is on every later primary of a cluster.
+    pub(super) fn await_slots(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let database = self.wire.shared.database.clone();
+        let end = self.with_host(yielder, false, |_, host| {
+            database.cluster().await_slots(database.engine(), host)
+        })?;
+        match end {
+            WaitEnd::Cancelled => Err(canceled()),
+            WaitEnd::Terminated => Err(terminated()),
+            WaitEnd::Decided | WaitEnd::Revoked | WaitEnd::TimedOut => Ok(()),
+        }
     }
 
     /// `wait`: until nobody uses the slot.

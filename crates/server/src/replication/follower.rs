@@ -129,10 +129,12 @@ impl Kept {
         Ok(Kept { slots, hold })
     }
 
-    /// `told`: other slots, if the primary has told of any; `end`: the log's.
-    fn advance(&mut self, told: Option<Vec<KeptFor>>, end: Lsn) -> io::Result<()> {
-        if let Some(told) = told {
-            self.slots.adopt(told, end)?;
+    /// `told`: other slots, if the primary has told of any; `agreed`: of whose term something is stable; `end`: the log's.
+    fn advance(&mut self, told: Option<Vec<KeptFor>>, agreed: bool, end: Lsn) -> io::Result<()> {
+        match told {
+            Some(told) if agreed => self.slots.adopt(told, end)?,
+            Some(told) => self.slots.adopt_more(told, end)?,
+            None => {}
         }
         self.slots.enforce(end)?;
         self.hold.move_to(self.from());
@@ -508,7 +510,7 @@ impl Receiving {
         };
         let end = taken.log.received();
         if let Some(kept) = &mut *shared.kept.lock() {
-            kept.advance(receiver.take_kept(), end)
+            kept.advance(receiver.take_kept(), receiver.is_agreed(), end)
                 .map_err(|e| e.to_string())?;
         }
         shared.publish(taken, receiver.stable())?;

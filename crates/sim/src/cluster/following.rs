@@ -167,12 +167,14 @@ impl Following {
         for mark in self.log.intake.take_terms() {
             self.history.begin(mark);
         }
-        let told = self
-            .receiver
-            .as_mut()
-            .and_then(|(receiver, _)| receiver.take_kept());
-        if let Some(told) = told {
-            self.slots.adopt(told, self.log.received())?;
+        let tail = self.log.received();
+        if let Some((receiver, _)) = &mut self.receiver
+            && let Some(told) = receiver.take_kept()
+        {
+            match receiver.is_agreed() {
+                true => self.slots.adopt(told, tail)?,
+                false => self.slots.adopt_more(told, tail)?,
+            }
         }
         let (applied, kept) = (self.log.applied(), self.slots.keep_from());
         life.perhaps_checkpoints(around, applied, kept.unwrap_or(applied));
@@ -269,7 +271,8 @@ impl Following {
 
     /// The coordinator has it: its term begins behind its log.
     fn lead(self, life: &Life, around: &mut Around, record: Record) -> Result<Followed, Trouble> {
-        let Following { mut log, .. } = self;
+        let Following { mut log, slots, .. } = self;
+        around.oracle.has_slots(&slots, life.id).map_err(Trouble::Wrong)?;
         log.intake.sync()?;
         let stable = log.stable;
         drop(log);

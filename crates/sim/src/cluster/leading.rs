@@ -18,6 +18,7 @@ use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::Quorum;
 use mote_replication::record::Record;
 use mote_replication::roster::{Entry, Roster};
+use mote_replication::slots::SlotError;
 use mote_replication::wire::Wire;
 use mote_replication::wish::Wish;
 
@@ -26,6 +27,8 @@ use super::{Around, MACHINES, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, ad
 
 /// Commits that wait at most: a client waits for its answer before it goes on.
 const CLIENTS: usize = 20;
+/// What the names of slots that clients make begin with.
+const MADE: &str = "made";
 
 pub(super) struct Leading {
     log: Log,
@@ -35,6 +38,8 @@ pub(super) struct Leading {
     gate: Gate<u64>,
     /// What was stable up to here has been compared.
     compared: Lsn,
+    /// A slot that was made, and the end of a frame behind it: whoever wants it is answered when that is stable.
+    slot: Option<(String, Lsn)>,
 }
 
 struct Tap {
@@ -116,6 +121,7 @@ impl Leading {
             source: LogRanges::new(life.env.disk.clone(), SYSTEM_ID, SEGMENT_BYTES),
             gate: Gate::default(),
             compared: Lsn(SEGMENT_BYTES),
+            slot: None,
         })
     }
 
@@ -185,6 +191,7 @@ impl Leading {
             None => {}
         }
         self.commit(around);
+        self.perhaps_make_slot(around)?;
         let flushes = around.prng.chance(1, 2) && self.log.tail() != self.log.flushed();
         if flushes && life.disk_hangs {
             self.hub().flush_begun(self.log.tail());
@@ -281,6 +288,46 @@ impl Leading {
         self.gate.hold(level, end, around.next_commit);
         around.next_commit += 1;
         around.report.commits += 1;
+    }
+
+    /// Now and then somebody wants a slot in place of the last one, which keeps no log, so that nodes need one another's.
+    fn perhaps_make_slot(&mut self, around: &mut Around) -> Result<(), Trouble> {
+        if let Some((name, mark)) = self.slot.take() {
+            let known = self.hub().levels().stable >= mark;
+            if known || around.planted == Planted::AnswersSlotsAtOnce {
+                around.report.slots += 1;
+                around.oracle.slot_answered(name);
+            } else {
+                self.slot = Some((name, mark));
+            }
+            return Ok(());
+        }
+        if around.healing || !around.slot_prng.chance(1, 60) {
+            return Ok(());
+        }
+        let name = format!("{MADE}{:x}", around.slot_prng.next_u64());
+        {
+            let mut hub = self.hub();
+            let slots = hub.slots_mut();
+            let made = slots.iter().filter(|(name, _)| name.starts_with(MADE));
+            let made: Vec<String> = made.map(|(name, _)| name.into()).collect();
+            for former in made {
+                around.oracle.slot_dropped(&former);
+                slots.drop_slot(&former)?;
+            }
+            match slots.create(&name, Lsn::ZERO, None) {
+                Ok(()) => {}
+                Err(SlotError::Disk(error)) => return Err(error.into()),
+                Err(SlotError::TooMany | SlotError::Exists) => return Ok(()),
+            }
+        }
+        let writer = self.log.writer();
+        // Else nobody is answered: the log is full.
+        if let Ok(admission) = writer.admit(0) {
+            let mark = writer.append(admission, FrameKind::Pad, &[], |_| {});
+            self.slot = Some((name, mark));
+        }
+        Ok(())
     }
 
     /// Clients hear of what counts; and what is stable is compared with what ever was.

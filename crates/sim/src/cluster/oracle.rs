@@ -1,4 +1,4 @@
-//! What was stable once, byte by byte, and what was acknowledged to clients.
+//! What was stable once, byte by byte, and what was acknowledged to clients: commits, and slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use mote_common::env::Disk;
 use mote_common::env::sim::SimDisk;
 use mote_log::range::LogRanges;
 use mote_replication::NodeId;
+use mote_replication::slots::Slots;
 
 use super::{SEGMENT_BYTES, SYSTEM_ID};
 
@@ -16,6 +17,9 @@ pub(super) struct Oracle {
     stable: Vec<u8>,
     /// Commits that clients were told of, and their timestamps.
     acknowledged: BTreeMap<u64, Lsn>,
+    /// Slots that somebody was answered to have, and those that somebody has dropped, or was about to.
+    slots: BTreeSet<String>,
+    dropped: BTreeSet<String>,
 }
 
 impl Oracle {
@@ -23,6 +27,8 @@ impl Oracle {
         Oracle {
             stable: Vec::new(),
             acknowledged: BTreeMap::new(),
+            slots: BTreeSet::new(),
+            dropped: BTreeSet::new(),
         }
     }
 
@@ -72,6 +78,28 @@ impl Oracle {
 
     pub fn acknowledged(&mut self, commit: u64, ts: Lsn) {
         self.acknowledged.insert(commit, ts);
+    }
+
+    /// The answer may be late: another leader may have dropped the slot meanwhile.
+    pub fn slot_answered(&mut self, name: String) {
+        if !self.dropped.contains(&name) {
+            self.slots.insert(name);
+        }
+    }
+
+    pub fn slot_dropped(&mut self, name: &str) {
+        self.slots.remove(name);
+        self.dropped.insert(name.into());
+    }
+
+    /// The node comes to lead with these slots.
+    pub fn has_slots(&self, slots: &Slots, node: NodeId) -> Result<(), String> {
+        match self.slots.iter().find(|name| slots.get(name).is_none()) {
+            None => Ok(()),
+            Some(name) => Err(format!(
+                "{node:?} leads without the slot {name}, which was answered"
+            )),
+        }
     }
 
     pub fn all_acknowledged(&self, commits: &BTreeSet<(u64, Lsn)>) -> Result<(), String> {
