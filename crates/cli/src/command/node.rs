@@ -461,3 +461,41 @@ fn place_of(advertised: Option<&str>, config: &ServerConfig) -> Result<Place, St
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    use crate::command::serve::ServeArguments;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        _serve: ServeArguments,
+    }
+
+    /// Trace 11: names of an archive's files do not tell terms apart, so whoever may be succeeded has none.
+    #[test]
+    fn a_node_of_a_cluster_takes_no_archive() {
+        let refused = |more: &[&str]| {
+            let line = [
+                "serve",
+                "--data",
+                "d",
+                "--cluster",
+                "etcd://h:2379/c",
+                "--name",
+                "a",
+            ];
+            Line::try_parse_from([&line[..], more].concat())
+                .err()
+                .map(|error| error.kind())
+        };
+        assert_eq!(refused(&[]), None);
+        assert_eq!(
+            refused(&["--archive-dir", "x"]),
+            Some(ErrorKind::ArgumentConflict)
+        );
+    }
+}

@@ -10,17 +10,20 @@ fn some_dozens_of_clusters() {
     // Without these the checks would mean little.
     assert!(total.acknowledged > 1000 && total.promotions > 150, "{total:?}");
     assert!(total.cuts > 20 && total.power_failures > 200, "{total:?}");
-    assert!(total.failures_in_flush > 5 && total.abandoned > 100, "{total:?}");
+    assert!(total.failures_in_flush > 5 && total.abandoned > 50, "{total:?}");
     assert!(total.served > 5000 && total.voter_changes > 30, "{total:?}");
-    assert!(total.records_rebuilt > 3, "{total:?}");
+    assert!(total.records_rebuilt > 3 && total.slots > 100, "{total:?}");
     assert!(
         total.full > 5 && total.hung > 5 && total.set_back > 3,
         "{total:?}"
     );
 }
 
-/// Log was let go of that a node needed: of a slot that was told too low, and of one that began at log that a power failure took.
-/// 133660: a leader whose next segment could not be prepared while nothing waited to be flushed led on and took no commit.
+/// Log was let go of that a node needed: of a slot that was told too low, of one that began at log that a power failure took, of a
+/// leader's own that was told as none before anything of its term was stable (5000432), of one that was told higher by a leader of
+/// whose term nothing came to be stable (5001184). 133660: a leader whose next segment
+/// could not be prepared while nothing waited to be flushed led on and took no commit. Elections have been drawn otherwise
+/// since the first three: what those were found by stands in `slots`, `primary_tests` and here in `leading`.
 #[test]
 fn seeds_that_failed_once_hold() {
     let options = ClusterOptions {
@@ -29,6 +32,10 @@ fn seeds_that_failed_once_hold() {
     };
     for seed in [131_789, 133_660, 133_853] {
         let report = run_cluster(seed, options);
+        report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+    for seed in [5_000_432, 5_001_184] {
+        let report = run_cluster(seed, ClusterOptions::default());
         report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
 }
@@ -103,8 +110,7 @@ fn is_found_by_loss(planted: Planted, trace: Trace) {
 /// What each trace does to the protocol as it is.
 #[test]
 fn the_traces_of_the_design_lose_nothing() {
-    // Those above ask for an election within a time, too, which trace 13 missed once (seed 1): to be understood first.
-    for (number, trace) in Trace::ALL.into_iter().filter(|(number, _)| *number <= 8) {
+    for (number, trace) in Trace::ALL {
         let options = ClusterOptions {
             nodes: trace.nodes(),
             steps: 4_000,
@@ -166,6 +172,13 @@ fn promoting_without_promises_is_found() {
 #[test]
 fn keeping_log_for_nobody_is_found() {
     is_found(Planted::KeepsLogForNobody, 0);
+}
+
+#[test]
+fn answering_slots_at_once_is_found() {
+    let told = "leads without the slot";
+    let (seed, error) = find(Planted::AnswersSlotsAtOnce, None, 0, |error| error.contains(told));
+    println!("AnswersSlotsAtOnce: seed {seed}: {error}");
 }
 
 #[test]

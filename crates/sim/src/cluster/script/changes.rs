@@ -108,7 +108,8 @@ impl Script {
         let stage = self.stage;
         match stage {
             0 if self.begins(scene) => {
-                let away_ns = scene.around.prng.below(2 * PATIENCE_NS);
+                // Streams are given up after two patiences: who is back before that leads again.
+                let away_ns = 2 * PATIENCE_NS + scene.around.prng.below(2 * PATIENCE_NS);
                 scene.is_off_for(self.first, away_ns);
                 self.go_on(scene.around, 1);
             }
