@@ -778,7 +778,7 @@ impl Generator {
         if leaves.iter().any(|leaf| matches!(leaf.ty, Number | Moment)) && self.chance(40) {
             return self.across_types(leaves);
         }
-        match self.random.below(12) {
+        match self.random.below(13) {
             0..=2 => {
                 let operator = self.pick(&["=", "<", ">", "<=", ">=", "<>", "is distinct from"]);
                 let (a, b) = (
@@ -831,7 +831,20 @@ impl Generator {
                 let (c, d) = (self.expression(Text, leaves, 0), self.expression(Text, leaves, 0));
                 format!("(({a}, {c}) {} ({b}, {d}))", self.pick(&["=", "<>", "<", ">="]))
             }
-            _ => format!("({} like '%x%')", self.expression(Text, leaves, next)),
+            _ => {
+                let value = self.expression(Text, leaves, next);
+                match self.pick(&[
+                    "like '%x%'",
+                    "like 'x%'",
+                    "~ '^z'",
+                    "~ '^(x|y)'",
+                    "^@ 'z'",
+                    "starts_with",
+                ]) {
+                    "starts_with" => format!("starts_with({value}, 'x')"),
+                    pattern => format!("({value} {pattern})"),
+                }
+            }
         }
     }
 
