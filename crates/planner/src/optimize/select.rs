@@ -175,7 +175,9 @@ impl Planner<'_> {
         let [FromTree::Item(item)] = body.from.as_slice() else {
             return Ok(None);
         };
-        let plain = grouping.keys.is_empty()
+        // Without calls there is nothing to read by an index, and HAVING is about the one group.
+        let plain = !grouping.calls.is_empty()
+            && grouping.keys.is_empty()
             && grouping.sets.is_empty()
             && grouping.groupings.is_empty()
             && grouping.sets_below.is_none();

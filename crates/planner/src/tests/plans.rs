@@ -664,3 +664,16 @@ fn so_many_tests_that_joins_would_be_too_many_or_too_deep_stay_conditions() {
         assert!((1..=128).contains(&joins(tests, &within)), "{tests}");
     }
 }
+
+/// The one group that HAVING without GROUP BY is about is there without aggregates, too.
+#[test]
+fn having_alone_is_tested() {
+    check(
+        "SELECT 1 FROM t HAVING $1 > 5",
+        r#"
+        Aggregate
+          Filter: ($1 > 5)
+          ->  Seq Scan on t
+        "#,
+    );
+}
