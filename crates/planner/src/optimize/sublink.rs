@@ -167,30 +167,34 @@ impl Planner<'_> {
         functions: &[FunctionId],
         body: &mut SelectBody,
     ) -> bool {
-        let Some(inner) = &self.subqueries[plan as usize] else {
+        let Some(inner) = &mut self.subqueries[plan as usize] else {
             return false;
         };
-        let kept = inner.clone();
-        let mut exists = inner.clone();
-        let QueryBody::Select(select) = &mut exists.body else {
+        let chooses = matches!(inner.distinct, Some(BoundDistinct::On(_)));
+        if chooses || !inner.has_plain_rows() || !inner.locks.is_empty() {
+            return false;
+        }
+        let QueryBody::Select(select) = &mut inner.body else {
             return false;
         };
-        let targets = || kept.targets.iter().map(|target| &target.expr);
+        let targets = || inner.targets.iter().map(|target| &target.expr);
         if targets().any(|target| target.is_volatile() || target.contains_subplan()) {
             return false;
         }
+        let own = select.filter.len();
         select
             .filter
             .extend(compared(left, functions, targets().cloned()));
-        // Equal rows are one to EXISTS, and their order is nothing.
-        exists.order_by.clear();
-        if matches!(exists.distinct, Some(BoundDistinct::All)) {
-            exists.distinct = None;
-        }
-        self.subqueries[plan as usize] = Some(exists);
+        // Equal rows are one to EXISTS, and to IN as well; their order is nothing to either.
+        inner.order_by.clear();
+        inner.distinct = None;
         let joined = self.exists_join(plan, false, body);
-        if !joined {
-            self.subqueries[plan as usize] = Some(kept);
+        // What became of the query meanwhile stays: derived tables have moved into it, their conditions behind these.
+        if !joined
+            && let Some(inner) = &mut self.subqueries[plan as usize]
+            && let QueryBody::Select(select) = &mut inner.body
+        {
+            select.filter.drain(own..own + left.len());
         }
         joined
     }

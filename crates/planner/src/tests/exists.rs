@@ -149,3 +149,12 @@ fn patterns_with_a_fixed_beginning_find_an_index() {
         assert!(plan.contains("Seq Scan"), "{condition}\n{plan}");
     }
 }
+
+/// Its derived table has moved by the time that it turns out to be no join.
+#[test]
+fn an_in_that_stays_a_condition_is_planned() {
+    let plan = explained(
+        "SELECT 1 FROM t WHERE g IN (SELECT d.x FROM (SELECT x, a FROM u WHERE y = 'q') d JOIN LATERAL (SELECT t.a + d.a AS n LIMIT 1) l ON true)",
+    );
+    assert!(plan.contains("SubPlan"), "{plan}");
+}
