@@ -3,6 +3,8 @@
 //! A recursive query is bound base first: its columns get the base's types, and while the step is bound the name
 //! means the rows of the previous round.
 
+use std::collections::HashSet;
+
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, format_type};
@@ -14,11 +16,9 @@ use mote_grammar::ast::{Materialization, Name, QueryBody, SetOperator, Statement
 
 impl Binder<'_> {
     pub(super) fn with_clause(&mut self, with: &ast::With) -> SqlResult<()> {
-        for (position, table) in with.tables.iter().enumerate() {
-            if with.tables[..position]
-                .iter()
-                .any(|earlier| earlier.name == table.name)
-            {
+        let mut names = HashSet::with_capacity(with.tables.len());
+        for table in &with.tables {
+            if !names.insert(&*table.name) {
                 let message = format!("WITH query name \"{}\" specified more than once", table.name);
                 return Err(self.error(state::DUPLICATE_ALIAS, table.location, message));
             }
