@@ -1,7 +1,6 @@
 //! `money`: cents in 64 bits.
 //!
-//! Read `text`; this file registers the type, its arithmetic, functions and casts. Source: PostgreSQL's cash.c. As there sums
-//! and products that do not fit wrap around; only the least amount divided by -1, which ends PostgreSQL's process, is an error here.
+//! Read `text`; this file registers the type, its arithmetic, functions and casts. Source: PostgreSQL's cash.c.
 //! Leaves out: locales other than C.
 
 mod text;
@@ -80,10 +79,10 @@ const ROUTINES: &[Routine] = &[
     listed(function(892, "cash_gt", "cash_gt", &[MONEY, MONEY], BOOL)),
     listed(function(893, "cash_ge", "cash_ge", &[MONEY, MONEY], BOOL)),
     routine(function(894, "cash_pl", "cash_pl", &[MONEY, MONEY], MONEY), |a| {
-        Ok(money(cents(&a[0]).wrapping_add(cents(&a[1]))))
+        fitting(cents(&a[0]).checked_add(cents(&a[1])))
     }),
     routine(function(895, "cash_mi", "cash_mi", &[MONEY, MONEY], MONEY), |a| {
-        Ok(money(cents(&a[0]).wrapping_sub(cents(&a[1]))))
+        fitting(cents(&a[0]).checked_sub(cents(&a[1])))
     }),
     routine(function(896, "cash_mul_flt8", "cash_mul_flt8", &[MONEY, FLOAT8], MONEY), |a| times(&a[0], &a[1])),
     routine(function(897, "cash_div_flt8", "cash_div_flt8", &[MONEY, FLOAT8], MONEY), |a| divided(&a[0], &a[1])),
@@ -186,29 +185,32 @@ fn factor(datum: &Datum) -> Factor {
 
 fn times(amount: &Datum, by: &Datum) -> SqlResult<Datum> {
     let amount = cents(amount);
-    Ok(money(match factor(by) {
-        Factor::Whole(by) => amount.wrapping_mul(by),
+    fitting(match factor(by) {
+        Factor::Whole(by) => amount.checked_mul(by),
         Factor::Real(by) => nearest(amount as f64 * by),
-    }))
+    })
 }
 
 fn divided(amount: &Datum, by: &Datum) -> SqlResult<Datum> {
     let amount = cents(amount);
-    Ok(money(match factor(by) {
-        Factor::Whole(0) => return Err(by_zero()),
-        Factor::Whole(by) => amount.checked_div(by).ok_or_else(out_of_range)?,
-        Factor::Real(0.0) => return Err(by_zero()),
+    fitting(match factor(by) {
+        Factor::Whole(0) | Factor::Real(0.0) => return Err(by_zero()),
+        Factor::Whole(by) => amount.checked_div(by),
         Factor::Real(by) => nearest(amount as f64 / by),
-    }))
+    })
 }
 
-/// The nearest whole number, the even one of two; what is none of 64 bits is the least, as on PostgreSQL's machines.
-fn nearest(cents: f64) -> i64 {
+/// The nearest whole number, the even one of two, if it is one of 64 bits.
+fn nearest(cents: f64) -> Option<i64> {
     let rounded = cents.round_ties_even();
-    match (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded) {
-        true => rounded as i64,
-        false => i64::MIN,
-    }
+    (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0)
+        .contains(&rounded)
+        .then_some(rounded as i64)
+}
+
+fn fitting(cents: Option<i64>) -> SqlResult<Datum> {
+    let out_of_range = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "money out of range");
+    cents.map(money).ok_or_else(out_of_range)
 }
 
 fn of_units(units: &Datum) -> SqlResult<Datum> {
@@ -221,9 +223,4 @@ fn of_units(units: &Datum) -> SqlResult<Datum> {
 #[cold]
 fn by_zero() -> SqlError {
     SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
-}
-
-#[cold]
-fn out_of_range() -> SqlError {
-    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "money out of range")
 }

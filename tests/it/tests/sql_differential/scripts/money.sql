@@ -21,6 +21,20 @@ select m / 7, m / 7::smallint, m / 7::bigint, m / 0.3::float8, m / 0.5::float4, 
 select m / 0 from p where id = 1;
 select m / 0::float8 from p where id = 1;
 select m / '0'::money from p where id = 1;
+-- since 15.8: amounts that do not fit are refused
+select m + '0.01' from p where id = 6;
+-- since 15.8: amounts that do not fit are refused
+select sum(m) from p where id in (1, 6);
+-- since 15.8: amounts that do not fit are refused
+select '0'::money - '-92233720368547758.08';
+-- since 15.8: amounts that do not fit are refused
+select m * 2 from p where id = 6;
+-- since 15.8: amounts that do not fit are refused
+select m * 1::float8 from p where id = 6;
+-- since 15.8: amounts that do not fit are refused
+select '0'::money * 'Infinity'::float8, 1;
+-- since 15.8: amounts that do not fit are refused
+select '-92233720368547758.08'::money / (-1);
 select m * 1.5 from p where id = 1;
 select m + 1 from p where id = 1;
 select -m from p where id = 1;
@@ -46,6 +60,7 @@ select id from p where m < '0' order by m;
 select max(m), min(m) from p;
 create index on p using hash (m);
 create index on p ((m::numeric));
+-- since 15.8: amounts that do not fit are refused
 create index on p ((m * 2));
 create table g (m money, t text generated always as (m::text) stored);
 create table parts (m money) partition by range (m);
@@ -63,3 +78,4 @@ prepare q(money) as select $1 + '1';
 execute q('$2.50');
 select format('%s', m), m || '!', to_jsonb(m), row_to_json(p) from p where id = 1;
 select cash_send('$1'), cash_cmp('1', '2'), cashlarger('1', '2'), cashsmaller('1', '2'), cash_eq('1', '1.00');
+select aggfnoid::regprocedure, aggtransfn, aggfinalfn, aggsortop, aggtranstype, agginitval from pg_aggregate where aggtranstype = 'money'::regtype order by 1;
