@@ -132,30 +132,47 @@ impl Modules {
         let (Some(module), Some(name)) = (self.by_path.get(own), rest.first()) else {
             return own.to_vec();
         };
-        if reexports == REEXPORTS_MAX || module.items.contains(name) {
+        if module.items.contains(name) {
             return own.to_vec();
         }
-        let known = |wanted: &str| {
-            let used = module.paths.iter();
-            let used = used.filter(move |path| path.name.as_deref() == Some(wanted));
-            used.filter_map(|path| self.absolute(path, own))
+        self.made_known(own, rest, own, reexports)
+            .unwrap_or_else(|| own.to_vec())
+    }
+
+    /// Where what `rest` names in the module `own` is; None: it is not known there to the module `to`, which sees what is
+    /// private if it stands below.
+    fn made_known(
+        &self,
+        own: &[String],
+        rest: &[String],
+        to: &[String],
+        reexports: usize,
+    ) -> Option<ModulePath> {
+        let (module, name) = (self.by_path.get(own)?, rest.first()?);
+        if reexports == REEXPORTS_MAX {
+            return None;
+        }
+        let uses = |wanted: &str| {
+            let seen = module
+                .paths
+                .iter()
+                .filter(|path| path.public || to.starts_with(own));
+            let meant = seen.filter(|path| path.name.as_deref() == Some(wanted));
+            meant
+                .filter_map(|path| self.absolute(path, own))
                 .collect::<Vec<_>>()
         };
-        if let Some(from) = known(name).first() {
-            return self.resolve(&[from.as_slice(), &rest[1..]].concat(), reexports + 1);
+        if let Some(from) = uses(name).first() {
+            return Some(self.resolve(&[from.as_slice(), &rest[1..]].concat(), reexports + 1));
         }
-        for from in known("*") {
-            let found = self.resolve(&[from.as_slice(), rest].concat(), reexports + 1);
-            if found != from
-                || self
-                    .by_path
-                    .get(&found)
-                    .is_some_and(|module| module.items.contains(name))
-            {
-                return found;
+        uses("*").iter().find_map(|from| {
+            let here = [from.as_slice(), &rest[..1]].concat();
+            let items = self.by_path.get(from).map(|module| &module.items);
+            if self.by_path.contains_key(&here) || items.is_some_and(|items| items.contains(name)) {
+                return Some(self.resolve(&[from.as_slice(), rest].concat(), reexports + 1));
             }
-        }
-        own.to_vec()
+            self.made_known(from, rest, own, reexports + 1)
+        })
     }
 }
 
@@ -223,6 +240,10 @@ mod tests {
             ("a", "mod b; mod c; pub use b::B; use c::*; struct Own;"),
             ("a/b", "pub struct B;"),
             ("d", "use crate::a::*; type T = C;"),
+            ("e", "mod f; mod g; pub use f::*; pub use g::*;"),
+            // What f uses for itself does not come from there.
+            ("e/f", "use super::G;"),
+            ("e/g", "pub struct G;"),
             (
                 "a/c",
                 "pub struct C; use super::{B, C, Own, b, b::X}; fn f() { crate::B; std::mem::drop(1) }",
@@ -236,6 +257,14 @@ mod tests {
             .map(|target| target.join("/"))
             .collect();
         assert_eq!(targets, ["a/b", "a/c", "a", "a/b", "a/b", "a/b"]);
+        let own = ["e".to_string(), "f".to_string()];
+        let [through_glob] = &modules.by_path[own.as_slice()].paths[..] else {
+            panic!("one path");
+        };
+        assert_eq!(
+            modules.targets(through_glob, &own),
+            [["e", "g"].map(String::from)]
+        );
         let own = ["d".to_string()];
         let glob = &modules.by_path[own.as_slice()].paths[0];
         assert_eq!(
