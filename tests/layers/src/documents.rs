@@ -2,7 +2,7 @@
 //!
 //! A path is looked for as it stands, below `crates/` and `docs/`, as `crate/module` for `crates/crate/src/module`, and as the
 //! end of any path; the ending `.rs` and its like may be left out. Of an item `Type::method` every part must occur in the
-//! sources. Exact enough to find a file that moved or a name that changed; says nothing about the sentence around it.
+//! sources, or name a file of them. Exact enough to find a file that moved or a name that changed; says nothing about the sentence around it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,6 +46,9 @@ impl Sources {
             {
                 let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                 self.words.extend(words.map(str::to_string));
+                // A file is a module, which no source need name: that of a test is none's.
+                let module = name.strip_suffix(".rs");
+                self.words.extend(module.map(str::to_string));
             }
             self.paths.insert(path);
         }
