@@ -187,7 +187,7 @@ fn times(amount: &Datum, by: &Datum) -> SqlResult<Datum> {
     let amount = cents(amount);
     fitting(match factor(by) {
         Factor::Whole(by) => amount.checked_mul(by),
-        Factor::Real(by) => nearest(amount as f64 * by),
+        Factor::Real(by) => nearest(amount as f64 * by, amount == 0 || by == 0.0, by)?,
     })
 }
 
@@ -196,16 +196,28 @@ fn divided(amount: &Datum, by: &Datum) -> SqlResult<Datum> {
     fitting(match factor(by) {
         Factor::Whole(0) | Factor::Real(0.0) => return Err(by_zero()),
         Factor::Whole(by) => amount.checked_div(by),
-        Factor::Real(by) => nearest(amount as f64 / by),
+        Factor::Real(by) => nearest(amount as f64 / by, amount == 0 || by.is_infinite(), by)?,
     })
 }
 
-/// The nearest whole number, the even one of two, if it is one of 64 bits.
-fn nearest(cents: f64) -> Option<i64> {
+/// The nearest whole number, the even one of two, if it is one of 64 bits; an error if the real one, which may be zero or was
+/// made with an infinite one, does not fit already.
+fn nearest(cents: f64, may_be_zero: bool, by: f64) -> SqlResult<Option<i64>> {
+    let missed = |what: &str| {
+        SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("value out of range: {what}"),
+        )
+    };
+    if cents.is_infinite() && !by.is_infinite() {
+        return Err(missed("overflow"));
+    }
+    if cents == 0.0 && !may_be_zero {
+        return Err(missed("underflow"));
+    }
     let rounded = cents.round_ties_even();
-    (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0)
-        .contains(&rounded)
-        .then_some(rounded as i64)
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded);
+    Ok(fits.then_some(rounded as i64))
 }
 
 fn fitting(cents: Option<i64>) -> SqlResult<Datum> {

@@ -35,6 +35,9 @@ select m * 1::float8 from p where id = 6;
 select '0'::money * 'Infinity'::float8, 1;
 -- since 15.8: amounts that do not fit are refused
 select '-92233720368547758.08'::money / (-1);
+-- since 15.8: amounts that do not fit are refused
+select '$1'::money * 1e308::float8;
+select '$1'::money / 'Infinity'::float8;
 select m * 1.5 from p where id = 1;
 select m + 1 from p where id = 1;
 select -m from p where id = 1;
