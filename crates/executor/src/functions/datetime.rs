@@ -362,15 +362,16 @@ fn make_interval(a: &[Datum]) -> SqlResult<Datum> {
     let whole = |position: usize| a.get(position).map_or(0, |value| int4(value) as i64);
     let seconds = a.get(6).map_or(0.0, float8);
     let refuse = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range");
+    let seconds_us = (seconds * 1e6).round_ties_even();
     // NaN and infinite seconds are out of range, too.
-    if !seconds.is_finite() {
+    if !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&seconds_us) {
         return Err(refuse());
     }
     let months = i32::try_from(whole(0) * 12 + whole(1)).map_err(|_| refuse())?;
     let days = i32::try_from(whole(2) * 7 + whole(3)).map_err(|_| refuse())?;
     let us = whole(4) * datetime::HOUR_US + whole(5) * datetime::MINUTE_US;
     let us = us
-        .checked_add((seconds * 1e6).round_ties_even() as i64)
+        .checked_add(seconds_us as i64)
         .ok_or_else(refuse)?;
     Ok(Datum::interval(months, days, us))
 }

@@ -10,19 +10,21 @@ const SIGN_NEGATIVE: u16 = 0x4000;
 const SIGN_NAN: u16 = 0xC000;
 const SIGN_POSITIVE_INFINITY: u16 = 0xD000;
 const SIGN_NEGATIVE_INFINITY: u16 = 0xF000;
+/// What PostgreSQL sends as the scale of an infinity: bits of its sign, read where a short numeric has its scale.
+const INFINITY_DSCALE: u16 = 0x20;
 
 impl Numeric {
     pub fn write_binary(&self, out: &mut Vec<u8>) {
-        let special = |sign: u16, out: &mut Vec<u8>| {
-            for word in [0, 0, sign, 0] {
+        let special = |sign: u16, dscale: u16, out: &mut Vec<u8>| {
+            for word in [0, 0, sign, dscale] {
                 out.extend(word.to_be_bytes());
             }
         };
         let decimal = match &self.0 {
             Repr::Small { scale, value } if write_small(*scale, *value, out) => return,
-            Repr::NaN => return special(SIGN_NAN, out),
-            Repr::PositiveInfinity => return special(SIGN_POSITIVE_INFINITY, out),
-            Repr::NegativeInfinity => return special(SIGN_NEGATIVE_INFINITY, out),
+            Repr::NaN => return special(SIGN_NAN, 0, out),
+            Repr::PositiveInfinity => return special(SIGN_POSITIVE_INFINITY, INFINITY_DSCALE, out),
+            Repr::NegativeInfinity => return special(SIGN_NEGATIVE_INFINITY, INFINITY_DSCALE, out),
             Repr::Small { scale, value } => &Decimal::from_i128(*value as i128, *scale as i32),
             Repr::Big(decimal) => &**decimal,
         };
