@@ -370,9 +370,7 @@ fn make_interval(a: &[Datum]) -> SqlResult<Datum> {
     let months = i32::try_from(whole(0) * 12 + whole(1)).map_err(|_| refuse())?;
     let days = i32::try_from(whole(2) * 7 + whole(3)).map_err(|_| refuse())?;
     let us = whole(4) * datetime::HOUR_US + whole(5) * datetime::MINUTE_US;
-    let us = us
-        .checked_add(seconds_us as i64)
-        .ok_or_else(refuse)?;
+    let us = us.checked_add(seconds_us as i64).ok_or_else(refuse)?;
     Ok(Datum::interval(months, days, us))
 }
 
