@@ -173,7 +173,7 @@ fn a_slot_that_was_answered_is_at_whoever_leads_next() {
         let mut client = RawClient::connect(nodes.node(leader));
         let name = format!("round_{round}");
         let make = format!("select slot_name from pg_create_logical_replication_slot('{name}', 'pgoutput')");
-        assert_eq!(client.rows(&make), [name.clone()]);
+        assert_eq!(client.rows(&make), std::slice::from_ref(&name));
         nodes.running[leader].take().expect("it runs").kill();
         let next = nodes.leader_but(Some(leader));
         let there = format!("select count(*) from pg_replication_slots where slot_name = '{name}'");
