@@ -16,7 +16,7 @@ trap 'rm -f "$quoted"' EXIT
 {
     grep '^FAIL ' "$page" || true
     # The sections about who is better and what is not comparable without their headings, up to the next one.
-    awk '/^## / { inside = /^## Who is better|^## What is not comparable/; next } inside' "$page"
+    awk '/^## / { inside = /^## Who is better|^## What is not comparable/; if (/^## What is not/) print "What is not comparable:"; next } inside' "$page"
 } >"$quoted"
 [ -s "$quoted" ] || { echo "quote_seeds: $page has no table of who is better" >&2; exit 1; }
 awk -v quoted="$quoted" '
