@@ -1,5 +1,6 @@
 //! The phases of a run. The clock of the measurement starts when the last terminal has connected, so that slow
-//! connecting neither shortens the warm-up nor counts as work.
+//! connecting neither shortens the warm-up nor counts as work. Terminals connect some at a time: each has its own limit of time, and
+//! a server that starts a process or a thread for each would meet a thousand of them at once, which no load of theirs needs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,12 +17,16 @@ pub struct Timeline {
     begin_ns: AtomicU64,
     /// Terminals that are still connecting.
     connecting: AtomicUsize,
+    /// Terminals that log in now, at most `LOG_INS_MAX`. Relaxed: a number, which guards nothing else.
+    logging_in: AtomicUsize,
     end_ns: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     failure: Mutex<Option<String>>,
 }
 
-/// How long terminals poll for the begin of the run.
+/// How many terminals log in at the same time.
+const LOG_INS_MAX: usize = 64;
+/// How long terminals poll for the begin of the run, or for their turn to log in.
 const BEGIN_POLL_NS: u64 = 5_000_000;
 /// The same for a thread that waits for others, which has more time to look and shall not be late.
 const BLOCKING_POLL: Duration = Duration::from_millis(1);
@@ -34,6 +39,7 @@ impl Timeline {
             duration_ns,
             begin_ns: AtomicU64::new(0),
             connecting: AtomicUsize::new(terminals),
+            logging_in: AtomicUsize::new(0),
             end_ns: Arc::new(AtomicU64::new(u64::MAX)),
             stop: Arc::new(AtomicBool::new(false)),
             failure: Mutex::new(None),
@@ -42,6 +48,21 @@ impl Timeline {
 
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// Connects a terminal when fewer than `LOG_INS_MAX` others do, or at once if the run has been given up: then nobody waits.
+    pub fn log_in<T>(&self, wait: &Wait<'_>, connect: impl FnOnce() -> T) -> T {
+        let one_more = |now: usize| (now < LOG_INS_MAX || self.stopped()).then_some(now + 1);
+        while self
+            .logging_in
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+            .is_err()
+        {
+            self.poll(wait);
+        }
+        let result = connect();
+        self.logging_in.fetch_sub(1, Ordering::Relaxed);
+        result
     }
 
     /// Called once by every terminal when it is connected; returns when all are.
@@ -54,10 +75,14 @@ impl Timeline {
             self.begin_ns.store(now, Ordering::Release);
         }
         while self.begin_ns().is_none() && !self.stopped() {
-            match wait {
-                Wait::Blocking => std::thread::sleep(BLOCKING_POLL),
-                fiber => fiber.until(self.now_ns() + BEGIN_POLL_NS),
-            }
+            self.poll(wait);
+        }
+    }
+
+    fn poll(&self, wait: &Wait<'_>) {
+        match wait {
+            Wait::Blocking => std::thread::sleep(BLOCKING_POLL),
+            fiber => fiber.until(self.now_ns() + BEGIN_POLL_NS),
         }
     }
 
@@ -135,6 +160,30 @@ mod tests {
         assert!(timeline.is_measured(from));
         assert!(!timeline.is_measured(from - 1));
         assert!(!timeline.is_measured(until));
+    }
+
+    #[test]
+    fn some_log_in_at_a_time() {
+        let timeline = Timeline::new(1, 0, 1_000_000_000);
+        let most = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 * LOG_INS_MAX {
+                scope.spawn(|| {
+                    timeline.log_in(&Wait::Blocking, || {
+                        most.fetch_max(timeline.logging_in.load(Ordering::Relaxed), Ordering::Relaxed);
+                        std::thread::sleep(Duration::from_millis(2));
+                    })
+                });
+            }
+        });
+        assert!(
+            (2..=LOG_INS_MAX).contains(&most.load(Ordering::Relaxed)),
+            "{most:?}"
+        );
+        assert_eq!(timeline.logging_in.load(Ordering::Relaxed), 0);
+        timeline.logging_in.store(LOG_INS_MAX, Ordering::Relaxed);
+        timeline.fail("given up".into());
+        assert_eq!(timeline.log_in(&Wait::Blocking, || 7), 7);
     }
 
     #[test]

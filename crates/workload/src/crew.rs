@@ -110,7 +110,7 @@ struct Connection {
 impl Connection {
     fn live(mut self, wait: &Wait<'_>) {
         let timeline = Arc::clone(&self.context.timeline);
-        if let Err(error) = self.connect(wait) {
+        if let Err(error) = timeline.log_in(wait, || self.connect(wait)) {
             return timeline.fail(format!("cannot connect: {error}"));
         }
         timeline.ready(wait);

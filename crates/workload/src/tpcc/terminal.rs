@@ -225,7 +225,7 @@ pub struct Terminal {
 impl Terminal {
     pub fn run(mut self, wait: &Wait<'_>) {
         let timeline = Arc::clone(&self.runner.context.timeline);
-        if let Err(error) = self.connect(wait) {
+        if let Err(error) = timeline.log_in(wait, || self.connect(wait)) {
             return timeline.fail(format!("cannot connect a terminal: {error}"));
         }
         timeline.ready(wait);
