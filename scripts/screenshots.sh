@@ -3,7 +3,8 @@
 #
 #   scripts/screenshots.sh [DIRECTORY]     makes the pages and their pictures in DIRECTORY (bench-results/screenshots)
 #   scripts/screenshots.sh -p PAGE...      pictures of pages that are there, beside them
-#   scripts/screenshots.sh -c [DIRECTORY]  pages of made-up figures, and whether their pictures are those in tests/pictures
+#   scripts/screenshots.sh -c [DIRECTORY]  pages of made-up figures, and whether their pictures are those in tests/pictures;
+#                                          part of the test suite
 #   scripts/screenshots.sh -k [DIRECTORY]  keeps those pictures there: look at what changed before they are committed
 #
 # Each page is opened in Chromium without a network in light and dark colours, and as wide as a phone. Exit code 1 if a page
@@ -157,6 +158,7 @@ compare_pictures() {
     for page in "$2"/*.html; do
         base=${page%.html}
         file=$(realpath "$page")
+        look_at "$file" # the same names: the small pictures take their place
         small "$base-light.png" "file://$file" 1200,2400 1
         small "$base-dark.png" "file://$file" 1200,2400 0
         phone_page "$(basename "$page")" >"$base-frame.html"

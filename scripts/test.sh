@@ -42,6 +42,10 @@ postgres15_server() {
     [ -x "${MOTE_IT_POSTGRES_BIN:-/usr/lib/postgresql/15/bin}/initdb" ]
 }
 
+draws_pages() {
+    "${CHROMIUM:-chromium}" --version && [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ]
+}
+
 # What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, an etcd, Java for pgjdbc.
 # Debian's wrappers of psql and pgbench can be there without the programs: so they are run.
 need postgresql-client -- psql --version
@@ -54,6 +58,8 @@ need maven -- command -v mvn
 need valgrind -- callgrind_control --version
 # Certificates for the tests of TLS, and a client that can be told which protocol to offer.
 need openssl -- openssl version
+# Draws the laboratory's pages; the kept pictures are in DejaVu's letters.
+need chromium fonts-dejavu-core -- draws_pages
 # A full disk is tested on a small tmpfs. Without root that is impossible: say so, or the test fails.
 if [ "$(id -u)" -ne 0 ] && [ -z "${MOTE_IT_NO_MOUNT:-}" ]; then
     echo "mote: not root: the test of a full disk cannot mount; run as root or set MOTE_IT_NO_MOUNT=1" >&2
@@ -74,6 +80,8 @@ step "unit tests" cargo test --workspace --exclude mote-it --quiet --no-fail-fas
 
 export MOTE_MODEL_SCHEDULES=${MOTE_MODEL_SCHEDULES:-100}
 step "the engine's threads under a model checker, some schedules each" scripts/model_check.sh
+
+step "the laboratory's pages in a browser, beside kept pictures" scripts/screenshots.sh -c
 
 step "integration tests: the binary, driven by real clients" cargo test -p mote-it --quiet --no-fail-fast
 
