@@ -1,5 +1,7 @@
-//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles, databases,
-//! extensions and large objects.
+//! COMMENT ON, for every kind of object that can be made: relations and their columns, constraints and triggers; schemas, types,
+//! domains and their constraints, routines, roles, databases, extensions, publications, large objects.
+//!
+//! A comment is part of its object's description. Some kinds take theirs in the file of the kind (`function`, `user_type`, ..).
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};

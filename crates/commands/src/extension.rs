@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP EXTENSION. PostgreSQL: extension.c.
 //!
-//! An extension's objects are functions and views that its script makes; they are members of it: dropped and moved with it
-//! alone.
+//! An extension's objects are the functions and views that its script makes, and the types that it brings along
+//! (`mote_types::catalog::extension`); they are members of it: dropped and moved with it alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -7,8 +7,8 @@
 //!  3. `embedded`: a session in process, for Rust programs and tests; `check`: what `mote check` asks of the rows;
 //!     `upkeep`: statements that the server issues by itself.
 //!
-//! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait
-//! (`mote_catalog::host::Host`); every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message
+//! Promises: a call of a session returns when it is done; where it waits or has used its fuel it calls its host
+//! (`mote_catalog::host::Host`), which may let others run and go on on another thread; every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message
 //! framing, authentication exchange (server), and everything below.
 
 #![forbid(unsafe_code)]

@@ -12,7 +12,8 @@
 //!  6. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own;
 //!     `large_object`: byte strings in parts.
 //!
-//! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait; every failure is an
+//! Promises: a statement is an ordinary call that returns when it is done; where it waits or has used its fuel it calls its host
+//! (`mote_catalog::host::Host`), which may let others run and go on on another thread; every failure is an
 //! `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sessions, commands, bodies of routines (called through
 //! `context::calls`), and everything below rows and bytes (engine).
 

@@ -19,7 +19,8 @@
 //! (xlog.c) shares eight insertion locks instead.
 //!
 //! Promises: an LSN below `stable` is on disk, on the quorum's too where there is one, and will be found by the reader; positions are never used twice.
-//! Leaves out: what commits mean (`txn`), what is replayed where (`recovery`), when old log may go (`checkpoint`).
+//! Leaves out: what commits mean (`mote_engine::txn`), what is replayed where (`mote_engine::recovery`), from where images still
+//! need the log (`mote_engine::checkpoint`).
 
 use mote_common::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::Arc;

@@ -5,7 +5,8 @@
 //!
 //! Source: PostgreSQL's portalmem.c and pquery.c.
 //!
-//! Leaves out: when a portal begins and ends (`session`), and locks and privileges of its plan.
+//! Leaves out: when a portal begins and ends (`mote_exec::session`), and locks and privileges of its plan
+//! (`mote_executor::plans::locking`).
 
 #![forbid(unsafe_code)]
 

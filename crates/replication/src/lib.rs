@@ -6,7 +6,7 @@
 //! Read in this order:
 //!  1. `history`: terms, and where two logs part.
 //!  2. `message`, `wire`: what nodes say to each other (docs/formats/replication.md), and streams of it.
-//!  3. `names` (`mote_common::standby_names`), `quorum`, `gate`: whose acknowledgements count, how far they reach, which reply may leave.
+//!  3. `mote_common::standby_names`, `quorum`, `gate`: whose acknowledgements count, how far they reach, which reply may leave.
 //!  4. `slots`, `node`, `small_file`: which log followers still need, what a directory knows of itself, and how such
 //!     things are kept.
 //!     `decoder`: what subscribers are told of the log.

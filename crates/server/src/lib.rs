@@ -16,7 +16,8 @@
 //!     `analyzer`: ANALYZE by itself.
 //!  7. `auth`: passwords and peers; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
-//! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
+//! Promises: a statement runs as plain code in a coroutine; a wait suspends the session, never the thread; a statement that
+//! takes long lets others run after each slice, and goes on on threads of its own (docs/design/0020);
 //! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
 //! Leaves out: SQL (exec), rows (engine).
 

@@ -3,7 +3,7 @@
 //! An extension is a folder here: its description (`mod.rs`) and the SQL script that makes its objects (`install.sql`).
 //! What the script's functions compute beyond SQL is written in `executor/src/functions/extension`, as built-in functions
 //! that only these scripts name. docs/design/0032 says why.
-//! Leaves out: making and dropping them (exec).
+//! Leaves out: making and dropping them (`mote_commands`).
 
 mod citext;
 mod hstore;

@@ -4,7 +4,7 @@
 //! their own), `body` (what CALL and DO run in), `own_session` (what a command that acts on the session asks of it).
 //!
 //! Promises: whoever runs commands (the session, a body of a routine) asks their descriptions and matches on no statement.
-//! Leaves out: the commands themselves (`command`), and transaction control, which is the session's.
+//! Leaves out: the commands themselves (the crate's other modules), and transaction control, which is the session's.
 
 mod body;
 mod own_session;

@@ -2,7 +2,7 @@
 //!
 //! Each step runs in a transaction of its own, which is committed before the next one begins; locks last as long as a
 //! step. Inside a transaction block, where the statement allows one, all steps run in the block's transaction. What a
-//! failing statement has committed stays. Leaves out: what the steps do (`command`).
+//! failing statement has committed stays. Leaves out: what the steps do (`mote_commands`).
 
 use std::sync::Arc;
 

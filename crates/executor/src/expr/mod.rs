@@ -12,7 +12,8 @@
 //!  2. Comparison and integer arithmetic on columns, parameters and constants touch no heap and call through no pointer.
 //!  3. Nothing here borrows from an index or a row version: a row is a slice of datums that its node owns.
 //!
-//! Leaves out: how values compare and convert (`value`), bodies of functions (`functions`), folding of constants (the planner's).
+//! Leaves out: how values compare and convert (`value`), bodies of functions (`functions`), which constants are folded (the
+//! planner's choice; `fold` evaluates them).
 
 mod array;
 mod array_assignment;

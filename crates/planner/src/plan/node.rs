@@ -3,7 +3,7 @@
 //! Conventions
 //!  * A scan's row holds exactly its `columns`, in that order.
 //!  * A join's row is the left row followed by the right row (semi and anti joins: the left row only).
-//!  * `Project` is the only node that computes new columns, besides `Aggregate`, `Window` and `Modify`.
+//!  * `Project` is the only node that computes new columns, besides `ProjectSet`, `Aggregate`, `Window` and those that modify.
 //!  * Nodes that lock or modify find their rows through *row marks*: hidden columns of kind [`ScanColumn::RowMark`]
 //!    that scans add and projections carry along. All base relations of a locking or modifying statement carry one, so
 //!    that EvalPlanQual can re-run the tree with one relation's row replaced by its newest version.
