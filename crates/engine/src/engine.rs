@@ -1,6 +1,7 @@
 //! The engine: one database, open.
 //!
-//! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer and the collector.
+//! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer, the collector and, with an
+//! archive, the archiver.
 //! Without them the simulator and tests call the step functions (`log().flush_step()`, `checkpoint_step`, `collect`).
 //! `promotion`: how an engine that follows comes to lead.
 

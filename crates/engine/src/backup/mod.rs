@@ -12,7 +12,7 @@
 //!
 //! Promises: nothing above `stable` gets into a backup or an archive; a restored database has a system id of its own, so
 //! that neither the old server's future nor its archive can be mixed into it; damage and gaps are named, never bridged.
-//! Leaves out: the wire between server and backup (`exec`, `cli`), retention of backups. See docs/design/0008-backup.md.
+//! Leaves out: the wire between server and backup (`mote_executor::functions`, the command `mote backup`), retention of backups. See docs/design/0008-backup.md.
 
 pub mod archive;
 pub mod copy;

@@ -16,7 +16,7 @@
 //! PostgreSQL writes tuple headers and multixacts.
 //!
 //! Promises: nothing here blocks a thread; a ticket is decided exactly once; whoever queues first among those that
-//! conflict is granted first. Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
+//! conflict is granted first, but for rows, where only holders are in a newcomer's way (`manager`). Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
 
 mod mode;
 mod ticket;

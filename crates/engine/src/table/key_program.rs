@@ -12,7 +12,7 @@
 //! DESC     inverts every byte of the value; the marker stays, since nulls first or last is said apart.
 //! ```
 //! Expressions and partial predicates come from above through [`KeyExpressions`]; recovery needs them as well, so the
-//! engine is opened with a provider (`EngineConfig::expressions`).
+//! engine is opened with a provider (`Engine::open`).
 //!
 //! The index's method may make another entry key of it (`index::method`).
 //!

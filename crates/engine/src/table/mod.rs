@@ -6,7 +6,7 @@
 //!  3. `visibility`: which version a reader sees;
 //!  4. `store`: the table: layouts, segments, row ids, indexes;
 //!  5. `key_program`: keys of indexes from row bytes;
-//!  6. `scan`: all rows in row-id order; `prefetch`: hints for scans that know what comes next;
+//!  6. `prefetch`: hints for scans that know what comes next (all rows in row-id order: `txn/scan`);
 //!  7. `prune`: old versions and dead index entries, and the collector of deleted rows;
 //!  8. `apply`: rows from the log and from images, for recovery; `load`: indexes of what was recovered;
 //!  9. `definition`: what the catalog keeps.
@@ -16,7 +16,7 @@
 //! the writer of a chain cleans it. Other than in Hekaton indexes point to rows, not to versions, and a writer waits for
 //! another one instead of failing. PostgreSQL's heap (heapam.c) keeps versions side by side and vacuums them.
 //!
-//! Promises: readers never wait; a version reachable by a registered snapshot stays where it is.
+//! Promises: readers wait for no writer, but for one that is validating (`visibility`); a version reachable by a registered snapshot stays where it is.
 //! Leaves out: who may write and when it commits (`txn`), locks (`lock`).
 
 mod layout;

@@ -2,8 +2,9 @@
 //! naming every form, `explain` and `deparse` show them, `measured` makes those that count what they do. Their
 //! expressions are those of `mote_sql::expr`.
 //!
-//! Whoever keeps a plan finds it by statement text, parameter types, database, user and the settings that change meaning
-//! (`mote_executor::plans`); it lists the objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
+//! Whoever keeps plans (`mote_executor::plans`) finds them by statement text, parameter types, database, user and the settings
+//! that change meaning. A plan lists the objects it depends on with their versions, the table locks it needs and the privileges
+//! to check at execution.
 
 pub mod deparse;
 pub mod explain;

@@ -7,10 +7,11 @@
 //!  - `collection`: pruning, the collector, memory.
 //!  - `commit`: what a commit does to others while it is under way, and when it fails.
 //!  - `checks`: indexes against tables.
-//!  - `objects`: tables, layouts, indexes, sequences; recovery.
+//!  - `objects`: tables, layouts, indexes, sequences; recovery; `temporary`: those that are not logged.
+//!  - `expressions`: indexes on expressions and with predicates.
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
-//!  - `following`: a second engine that replays the first one's log.
+//!  - `following`: a second engine that replays the first one's log; `promotion`: it comes to lead.
 //!  - `told`: what published tables leave for subscribers.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
