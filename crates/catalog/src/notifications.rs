@@ -9,7 +9,7 @@
 //! up to [`QUEUE_BYTES_MAX`], and delays nobody else. At the bound it is the notifier who fails, as in PostgreSQL.
 //!
 //! One mutex, held for look-ups and never across a wait. Leaves out: what a transaction has said so far
-//! (`session::notifications`), and the wire.
+//! (`mote_executor::context::notifications`), and the wire.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. `config`, `server`: what a server is started with; start, stop; `shared`: what every connection can reach;
 //!     `starting`: what clients hear during recovery.
-//!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks. `suspension`, `waker`:
+//!  2. `net`: acceptor, workers (an epoll loop each, and threads that run them), coroutines on pooled stacks. `suspension`, `waker`:
 //!     how a session gives its thread back, and how others wake it.
 //!  3. `pgwire`: messages in, messages out.
 //!  4. `socket`, `socket_file`: TCP and Unix sockets; `tls`: encryption; `wire`: a socket and its bounded buffers;

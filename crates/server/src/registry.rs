@@ -1,4 +1,4 @@
-//! Counts sessions against their bound. Sessions by number stand in `exec::session::SessionDirectory`; connections that
+//! Counts sessions against their bound. Sessions by number stand in `mote_catalog::directory`; connections that
 //! have not authenticated yet stand in `half_open`.
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@
 //!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
-//! Leaves out: built-in objects (constants in `views` and `mote_sql::catalog`), and the engine's own definitions of
+//! Leaves out: built-in objects (constants in `views`, `mote_sql::builtin` and `mote_types::catalog`), and the engine's own definitions of
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod bound_index;

@@ -1,4 +1,4 @@
-//! The settings that exist: one line each, in PostgreSQL's names and meanings. Those without effect: `advice`.
+//! The settings that exist: an entry each, in PostgreSQL's names and meanings. Those without effect: `advice`.
 
 use std::sync::LazyLock;
 
