@@ -1,10 +1,11 @@
 //! What the binder and planner know about the database: relations, columns, indexes, constraints, functions.
 //!
 //! Read in this order: this file (descriptions of stored objects and the [`CatalogView`] door), then `partition`
-//! with `partition_match` and `partition_hash`, `inheritance`, `trigger`, `index_method`, `statistics`, `array_names`. `crate::builtin` has the signatures that are constants of the binary.
+//! with `partition_match` and `partition_hash`, `inheritance`, `trigger`, `index_method`, `statistics`, `array_names`, `published`
+//! (what subscribers are told). `crate::builtin` has the signatures that are constants of the binary.
 //!
 //! Promises: descriptions are immutable and shared by `Arc`; a changed object is a new description with a higher
-//! `version`. The layer above (exec) owns the store and hands in a view; nothing here does I/O or sees a row.
+//! `version`. A layer above (`mote_catalog`) owns the store and hands in a view; nothing here does I/O or sees a row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
