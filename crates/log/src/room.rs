@@ -1,5 +1,5 @@
 //! Room in the log that is set aside ahead: what must not wait once it has begun (a commit that publishes a change of the
-//! catalog) takes it before. Sessions that wait for room queue in `lock::log_room`.
+//! catalog) takes it before. Sessions that wait for room queue in `mote_engine::lock::room`.
 
 use super::segment::Scarcity;
 use super::{Log, LogError, Shortage, frame_bytes};

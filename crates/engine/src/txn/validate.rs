@@ -20,7 +20,7 @@
 //! *Columns.* The version that was read is still there, since the snapshot is registered: it is compared with the newest
 //! one, column by column. A row that came, or went, is a change whatever was read of it.
 //!
-//! *A later snapshot* (`extend_snapshot`): what holds at the registered timestamp `later` was read as of there just as
+//! *A later snapshot* (`reads_hold_at`): what holds at the registered timestamp `later` was read as of there just as
 //! well. The versions that `later` sees are kept, so what is above them says nothing.
 //!
 //! Why nobody waits in a circle: in the commit step we wait only for lower frames.
