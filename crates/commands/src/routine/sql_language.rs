@@ -200,11 +200,18 @@ fn conversion(
     Ok((made, is_select))
 }
 
-/// A function's transaction is its caller's.
-fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
+/// A function's transaction is its caller's, and the client waits for the caller's answer, not for rows of a COPY.
+fn refuse_outside_of_bodies(statement: &ast::Statement) -> SqlResult<()> {
     use ast::TransactionStatement::*;
-    let ast::Statement::Transaction(control) = statement else {
-        return Ok(());
+    let control = match statement {
+        ast::Statement::Transaction(control) => control,
+        ast::Statement::Copy(copy) if copy.target == ast::CopyTarget::Client => {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot COPY to/from client in an SQL function",
+            ));
+        }
+        _ => return Ok(()),
     };
     let word = match control {
         Begin { .. } => "BEGIN",
@@ -240,7 +247,7 @@ fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> S
     compiled.rows = row_versions(call, context);
     let compiled = Arc::new(compiled);
     for statement in &compiled.statements {
-        refuse_transaction_control(&statement.parsed.statement)?;
+        refuse_outside_of_bodies(&statement.parsed.statement)?;
         nested::check_allowed(&statement.parsed.statement, call.routine.volatility, context)?;
     }
     Holdings::of(context.calls).routines.keep(key, compiled.clone());

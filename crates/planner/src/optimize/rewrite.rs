@@ -6,6 +6,8 @@
 //!  4. Outer joins whose null-extended rows a condition rejects become inner joins.
 //!  5. Equality with a constant spreads over columns that are equal (`equality`).
 
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
@@ -13,7 +15,7 @@ use super::disjunction::{conjuncts_with_common, factor_joins, has_parts, row_lis
 use super::join::is_equal_to_one;
 use mote_sql::bind::items_of;
 use mote_sql::bind::query::{
-    BoundDistinct, BoundQuery, BoundTarget, FromJoin, FromTree, ItemKind, QueryBody, SelectBody,
+    BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromJoin, FromTree, ItemKind, QueryBody, SelectBody,
     collect_subplans, visit_deep,
 };
 use mote_sql::builtin::operator::comparison_of;
@@ -428,6 +430,39 @@ fn reduce_outer(tree: &mut FromTree, above: &Above<'_>) {
     let above = if *kind == FromJoin::Inner { &own } else { above };
     reduce_outer(left, above);
     reduce_outer(right, above);
+}
+
+/// Refuses to lock rows that an outer join may not have: a row without a partner there has none to lock. Asked behind
+/// `reduce_outer`, as PostgreSQL does (make_outerjoininfo).
+pub(super) fn refuse_missing_rows(locks: &[BoundLock], from: &[FromTree]) -> SqlResult<()> {
+    if locks.is_empty() {
+        return Ok(());
+    }
+    from.iter()
+        .try_for_each(|tree| refuse_on_nullable_side(locks, tree, false))
+}
+
+fn refuse_on_nullable_side(locks: &[BoundLock], tree: &FromTree, nullable: bool) -> SqlResult<()> {
+    match tree {
+        FromTree::Item(item) => match locks.iter().find(|lock| nullable && lock.item == *item) {
+            Some(lock) => Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                format!(
+                    "{} cannot be applied to the nullable side of an outer join",
+                    lock.strength.clause()
+                ),
+            )),
+            None => Ok(()),
+        },
+        FromTree::Join {
+            kind, left, right, ..
+        } => {
+            let left_missing = matches!(kind, FromJoin::Right | FromJoin::Full);
+            let right_missing = matches!(kind, FromJoin::Left | FromJoin::Full);
+            refuse_on_nullable_side(locks, left, nullable || left_missing)?;
+            refuse_on_nullable_side(locks, right, nullable || right_missing)
+        }
+    }
 }
 
 /// True if the condition cannot be true when all columns of these items are NULL.

@@ -8,6 +8,7 @@ use mote_types::Datum;
 
 use super::estimate::groups;
 use super::finish::is_unstable;
+use super::rewrite::refuse_missing_rows;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Aggregate, Append, Expected, JoinKind, Node, ProjectSetColumn, Window};
 use mote_sql::bind::query::{
@@ -118,8 +119,10 @@ impl Planner<'_> {
         })
     }
 
+    /// A SELECT with its joins, its groups and what comes behind them.
     fn select(&mut self, mut query: BoundQuery, mut body: SelectBody, exact: bool) -> SqlResult<Joined> {
         self.rewrite(&mut query, &mut body);
+        refuse_missing_rows(&query.locks, &body.from)?;
         self.marks = !query.locks.is_empty();
         self.writes |= self.marks;
         self.note_needed(&query, &body);

@@ -137,7 +137,7 @@ impl<'c> Frame<'c> {
         into: Option<&'c Destination>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
-        refuse_transaction_control(
+        refuse_outside_of_bodies(
             &query
                 .parsed(context)
                 .map_err(|error| query.failed(error))?
@@ -458,16 +458,18 @@ fn refuse_computed(statement: &ast::Statement) -> SqlResult<()> {
             state::FEATURE_NOT_SUPPORTED,
             "EXECUTE of transaction commands is not implemented",
         )),
-        other => refuse_transaction_control(other),
+        other => refuse_outside_of_bodies(other),
     }
 }
 
 /// What a body cannot run. COMMIT and ROLLBACK that stand in it are statements of the language, so that what gets
-/// here is BEGIN, SAVEPOINT and the like.
-fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
+/// here is BEGIN, SAVEPOINT and the like. The client waits for the answer to its own statement, not for rows of a COPY.
+fn refuse_outside_of_bodies(statement: &ast::Statement) -> SqlResult<()> {
     let message = match statement {
         ast::Statement::Transaction(_) => "unsupported transaction command in PL/pgSQL",
-        ast::Statement::Copy(copy) if copy.from => "cannot COPY to/from client in PL/pgSQL",
+        ast::Statement::Copy(copy) if copy.target == ast::CopyTarget::Client => {
+            "cannot COPY to/from client in PL/pgSQL"
+        }
         _ => return Ok(()),
     };
     Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))

@@ -427,7 +427,7 @@ impl Binder<'_> {
             return Ok(());
         }
         for clause in locking {
-            let word = strength_name(clause.strength);
+            let word = strength_of(clause).clause();
             let QueryBody::Select(body) = &query.body else {
                 return Err(not_allowed(word, "with UNION/INTERSECT/EXCEPT"));
             };
@@ -485,18 +485,13 @@ impl Binder<'_> {
         locks: &mut Vec<BoundLock>,
         named: bool,
     ) -> SqlResult<()> {
-        let strength = match clause.strength {
-            ast::LockStrength::KeyShare => LockStrength::KeyShare,
-            ast::LockStrength::Share => LockStrength::Share,
-            ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
-            ast::LockStrength::Update => LockStrength::Update,
-        };
+        let strength = strength_of(clause);
         let wait = match clause.wait {
             ast::LockWait::Block => LockWait::Block,
             ast::LockWait::NoWait => LockWait::NoWait,
             ast::LockWait::SkipLocked => LockWait::SkipLocked,
         };
-        let word = strength_name(clause.strength);
+        let word = strength_of(clause).clause();
         match &mut self.items[item as usize].kind {
             ItemKind::Relation(relation) => {
                 if relation.kind != crate::catalog::RelationKind::Table {
@@ -554,7 +549,7 @@ impl Binder<'_> {
     /// VALUES as a query.
     fn values(&mut self, rows: &[Vec<ast::Expr>], tail: &Tail<'_>, settle: bool) -> SqlResult<BoundQuery> {
         if !tail.locking.is_empty() {
-            return Err(not_allowed(strength_name(tail.locking[0].strength), "to VALUES"));
+            return Err(not_allowed(strength_of(&tail.locking[0]).clause(), "to VALUES"));
         }
         self.levels.push(Level::new(Clause::Values));
         let result = self.values_in_level(rows, tail, settle);
@@ -762,12 +757,12 @@ fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
     }
 }
 
-fn strength_name(strength: ast::LockStrength) -> &'static str {
-    match strength {
-        ast::LockStrength::KeyShare => "FOR KEY SHARE",
-        ast::LockStrength::Share => "FOR SHARE",
-        ast::LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
-        ast::LockStrength::Update => "FOR UPDATE",
+fn strength_of(clause: &ast::Locking) -> LockStrength {
+    match clause.strength {
+        ast::LockStrength::KeyShare => LockStrength::KeyShare,
+        ast::LockStrength::Share => LockStrength::Share,
+        ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
+        ast::LockStrength::Update => LockStrength::Update,
     }
 }
 
