@@ -85,6 +85,7 @@ pub mod routine;
 mod row_checks;
 mod schema;
 mod schema_elements;
+mod security_label;
 mod sequence;
 mod set;
 mod set_constraints;
@@ -151,6 +152,7 @@ pub fn of(statement: &Statement) -> &dyn Command {
         Statement::Drop(statement) => &**statement,
         Statement::Truncate(statement) => &**statement,
         Statement::Comment(statement) => &**statement,
+        Statement::SecurityLabel(statement) => statement,
         Statement::Grant(statement) => &**statement,
         Statement::GrantRole(statement) => &**statement,
         Statement::AlterDefaultPrivileges(statement) => &**statement,

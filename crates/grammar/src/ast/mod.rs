@@ -76,6 +76,7 @@ pub enum Statement {
     Drop(Box<Drop>),
     Truncate(Box<Truncate>),
     Comment(Box<Comment>),
+    SecurityLabel(SecurityLabel),
     Grant(Box<Grant>),
     GrantRole(Box<GrantRole>),
     AlterDefaultPrivileges(Box<AlterDefaultPrivileges>),

@@ -422,6 +422,13 @@ pub struct Comment {
     pub text: Option<Box<str>>,
 }
 
+/// SECURITY LABEL. Object and label are for the provider to judge, and none can be loaded: the tree leaves them out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecurityLabel {
+    /// None: the only one that is loaded.
+    pub provider: Option<Name>,
+}
+
 /// GRANT and REVOKE of privileges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grant {

@@ -184,6 +184,9 @@ impl Converter<'_> {
             Node::DropStmt(node) => Statement::Drop(Box::new(self.drop_objects(node)?)),
             Node::TruncateStmt(node) => Statement::Truncate(Box::new(self.truncate(node)?)),
             Node::CommentStmt(node) => Statement::Comment(Box::new(self.comment(node)?)),
+            Node::SecLabelStmt(node) => Statement::SecurityLabel(SecurityLabel {
+                provider: node.provider().map(Name::from),
+            }),
             Node::GrantStmt(node) => Statement::Grant(Box::new(self.grant(node)?)),
             Node::GrantRoleStmt(node) => Statement::GrantRole(Box::new(self.grant_role(node)?)),
             Node::AlterDefaultPrivilegesStmt(node) => {
@@ -567,7 +570,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::CreateOpClassStmt(_) => "CREATE OPERATOR CLASS",
         Node::CreateOpFamilyStmt(_) => "CREATE OPERATOR FAMILY",
         Node::AlterOpFamilyStmt(_) => "ALTER OPERATOR FAMILY",
-        Node::SecLabelStmt(_) => "SECURITY LABEL",
         Node::CreateStatsStmt(_) => "CREATE STATISTICS",
         Node::AlterStatsStmt(_) => "ALTER STATISTICS",
         Node::RuleStmt(_) => "CREATE RULE",
