@@ -64,7 +64,9 @@ pub trait AfterEvent: Send + Sync {
     }
 }
 
-type Event = Box<dyn AfterEvent>;
+/// Allocated once, by whoever queues it: the transaction's queue takes it over as it is, and shares it with the firing
+/// that ROLLBACK TO may take back.
+type Event = Arc<dyn AfterEvent>;
 
 fn bytes_of(event: &dyn AfterEvent) -> usize {
     size_of::<Event>() + size_of_val(event) + event.heap_bytes()
@@ -240,7 +242,7 @@ pub fn push(event: impl AfterEvent + 'static, runtime: &mut Runtime<'_, '_>) -> 
     // Noted in batches: the session's shared account is asked for more only when the last grant is used up.
     let must_grow = kept.note(bytes_of(&event));
     let bytes = kept.bytes();
-    queue.push_back(Box::new(event));
+    queue.push_back(Arc::new(event));
     if must_grow {
         let memory = runtime.session().memory.clone();
         AfterEvents::of(runtime.values).kept.grow(&memory, EVENTS)?;
@@ -326,7 +328,7 @@ impl Modes {
 
 /// An event with what became of it. One that fired stays while ROLLBACK TO may want it back.
 struct Waiting {
-    event: Arc<dyn AfterEvent>,
+    event: Event,
     /// The number of the firing that did it.
     fired: Option<u64>,
 }
@@ -408,15 +410,12 @@ impl DeferredEvents {
         self.mark(depth);
         room.take(&mut self.kept, bytes_of(&*event) + size_of::<Waiting>())?;
         self.open += 1;
-        self.waiting.push(Waiting {
-            event: Arc::from(event),
-            fired: None,
-        });
+        self.waiting.push(Waiting { event, fired: None });
         Ok(())
     }
 
     /// The events that have to fire now, in their order. They count as fired.
-    fn take_due(&mut self, at_end: bool, depth: u32) -> Vec<Arc<dyn AfterEvent>> {
+    fn take_due(&mut self, at_end: bool, depth: u32) -> Vec<Event> {
         if self.open == 0 {
             return Vec::new();
         }
