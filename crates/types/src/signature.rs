@@ -227,6 +227,11 @@ pub const fn cast(
     }
 }
 
+/// The class that indexes over a type have by default, the only one of its family.
+pub const fn default_class(oid: u32, name: &'static str, family: u32, input: Oid) -> OperatorClass {
+    class(oid, name, family, input.0, true, 0, name)
+}
+
 pub const fn class(
     oid: u32,
     name: &'static str,

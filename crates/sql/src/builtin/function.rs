@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use hashbrown::HashMap;
 use mote_common::Oid;
 use mote_types::catalog::extension::of_extension;
-use mote_types::family::{self, TypeFamily};
+use mote_types::family::{self, Comparisons, TypeFamily};
 use mote_types::signature::{aggregate, function};
 
 mod aggregate;
@@ -134,7 +134,9 @@ const fn count_functions() -> usize {
     }
     next = 0;
     while next < family::FAMILIES.len() {
-        total += family::FAMILIES[next].routines.len() + family::FAMILIES[next].input_output.len();
+        let types: &TypeFamily = family::FAMILIES[next];
+        total += types.routines.len() + types.input_output.len();
+        total += types.comparisons.len() * Comparisons::FUNCTIONS;
         next += 1;
     }
     total
@@ -152,6 +154,16 @@ const fn concatenate_types<const N: usize>(
         while row < types.routines.len() {
             all[next] = types.routines[row].signature;
             (next, row) = (next + 1, row + 1);
+        }
+        let mut ty = 0;
+        while ty < types.comparisons.len() {
+            let functions = &types.comparisons[ty].functions;
+            row = 0;
+            while row < functions.len() {
+                all[next] = functions[row].signature;
+                (next, row) = (next + 1, row + 1);
+            }
+            ty += 1;
         }
         row = 0;
         while row < types.input_output.len() {

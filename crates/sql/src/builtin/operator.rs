@@ -28,7 +28,7 @@ pub struct Operator {
 
 /// All operators, ordered by name. The rows name functions by OID: positions are not known while the tables are constants.
 pub static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| {
-    let families = FAMILIES.iter().flat_map(|family| family.operators);
+    let families = FAMILIES.iter().flat_map(|family| family.all_operators());
     let rows = table::OPERATOR_TABLE.iter().chain(families);
     let mut operators: Vec<Operator> = rows.map(operator_of_row).collect();
     operators.sort_by_key(|operator| operator.name);

@@ -5,12 +5,15 @@
 //! `cast`, `mote_sql::builtin`, `executor::functions` and the system catalogs ask here for what they do not know themselves
 //! (docs/design/0025).
 //!
+//! Read `comparisons` for the rows that every type with an order has.
+//!
 //! Promises: the types that most statements handle (numbers, strings, times) are not here; they are told apart before anybody
 //! asks here, so that nothing is called through a pointer for their values.
 //! Leaves out: types that users make (`catalog::user`), types whose text needs a database (`regclass`).
 
 pub mod bits;
 pub mod citext;
+mod comparisons;
 pub mod hstore;
 mod mac_address;
 mod money;
@@ -20,6 +23,8 @@ pub mod time_tz;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+pub use comparisons::Comparisons;
 
 use crate::catalog::ColumnType;
 use crate::datum::Datum;
@@ -45,15 +50,32 @@ pub struct TypeFamily {
     pub types: &'static [TypeDescriptor],
     /// What comparison functions are named after: with `"network"`, `network_eq` compares its arguments as they are.
     pub compared: &'static [&'static str],
+    /// How values of each type with an order compare.
+    pub comparisons: &'static [Comparisons],
+    /// All other functions.
     pub routines: &'static [Routine],
     /// The functions by which the types are read and written.
     pub input_output: &'static [FunctionSignature],
+    /// All other operators.
     pub operators: &'static [OperatorRow],
     pub aggregates: &'static [AggregateSignature],
     pub casts: &'static [CastRow],
     /// Of B-trees, and of hash indexes.
     pub classes: &'static [OperatorClass],
     pub hash_classes: &'static [OperatorClass],
+}
+
+impl TypeFamily {
+    /// All functions but those by which the types are read and written.
+    pub fn all_routines(&self) -> impl Iterator<Item = &'static Routine> + use<> {
+        let compared = self.comparisons.iter().flat_map(|ty| &ty.functions);
+        self.routines.iter().chain(compared)
+    }
+
+    pub fn all_operators(&self) -> impl Iterator<Item = &'static OperatorRow> + use<> {
+        let compared = self.comparisons.iter().flat_map(|ty| &ty.operators);
+        self.operators.iter().chain(compared)
+    }
 }
 
 /// One type: how its values are held, read and written. Its row of pg_type is in `catalog::builtin`.
@@ -115,7 +137,7 @@ pub fn descriptor(oid: Oid) -> Option<&'static TypeDescriptor> {
 }
 
 fn routines() -> impl Iterator<Item = &'static Routine> {
-    FAMILIES.iter().flat_map(|family| family.routines)
+    FAMILIES.iter().flat_map(|family| family.all_routines())
 }
 
 /// The code of a function by the name of its body.
@@ -184,12 +206,10 @@ mod tests {
     fn operators_and_casts_name_their_functions() {
         for family in FAMILIES {
             let known = |oid: Oid| {
-                family
-                    .routines
-                    .iter()
-                    .find(|routine| routine.signature.oid == oid)
+                let mut routines = family.all_routines();
+                routines.find(|routine| routine.signature.oid == oid)
             };
-            for operator in family.operators {
+            for operator in family.all_operators() {
                 let routine = known(operator.function).unwrap_or_else(|| panic!("operator {}", operator.oid));
                 assert_eq!(
                     routine.signature.result, operator.result,

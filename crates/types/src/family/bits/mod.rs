@@ -9,13 +9,13 @@
 
 mod value;
 
-use super::{Representation, Routine, TypeDescriptor, TypeFamily, listed, routine};
+use super::comparisons::{Comparisons, comparisons};
+use super::{Representation, Routine, TypeDescriptor, TypeFamily, routine};
 use crate::catalog::ColumnType;
-use crate::compare::compare;
 use crate::datum::Datum;
 use crate::oid::*;
 use crate::signature::{
-    AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorRow, aggregate, cast, class,
+    AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorRow, aggregate, cast, default_class,
     function, operator,
 };
 use mote_common::error::state;
@@ -38,14 +38,15 @@ const fn descriptor(oid: Oid) -> TypeDescriptor {
 pub const FAMILY: TypeFamily = TypeFamily {
     types: &[descriptor(BIT), descriptor(VARBIT)],
     compared: &["bit"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
     aggregates: AGGREGATES,
     casts: CASTS,
     classes: &[
-        class(10002, "bit_ops", 423, 1560, true, 0, "bit_ops"),
-        class(10043, "varbit_ops", 2002, 1562, true, 0, "varbit_ops"),
+        default_class(10002, "bit_ops", 423, BIT),
+        default_class(10043, "varbit_ops", 2002, VARBIT),
     ],
     hash_classes: &[],
 };
@@ -64,20 +65,6 @@ const INPUT_OUTPUT: &[FunctionSignature] = &[
 
 #[rustfmt::skip]
 const ROUTINES: &[Routine] = &[
-    listed(function(1581, "biteq", "biteq", &[BIT, BIT], BOOL)),
-    listed(function(1582, "bitne", "bitne", &[BIT, BIT], BOOL)),
-    listed(function(1592, "bitge", "bitge", &[BIT, BIT], BOOL)),
-    listed(function(1593, "bitgt", "bitgt", &[BIT, BIT], BOOL)),
-    listed(function(1594, "bitle", "bitle", &[BIT, BIT], BOOL)),
-    listed(function(1595, "bitlt", "bitlt", &[BIT, BIT], BOOL)),
-    routine(function(1596, "bitcmp", "bitcmp", &[BIT, BIT], INT4), |a| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))),
-    listed(function(1666, "varbiteq", "biteq", &[VARBIT, VARBIT], BOOL)),
-    listed(function(1667, "varbitne", "bitne", &[VARBIT, VARBIT], BOOL)),
-    listed(function(1668, "varbitge", "bitge", &[VARBIT, VARBIT], BOOL)),
-    listed(function(1669, "varbitgt", "bitgt", &[VARBIT, VARBIT], BOOL)),
-    listed(function(1670, "varbitle", "bitle", &[VARBIT, VARBIT], BOOL)),
-    listed(function(1671, "varbitlt", "bitlt", &[VARBIT, VARBIT], BOOL)),
-    routine(function(1672, "varbitcmp", "bitcmp", &[VARBIT, VARBIT], INT4), |a| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))),
     routine(function(1673, "bitand", "bit_and", &[BIT, BIT], BIT), |a| and(&a[0], &a[1])),
     routine(function(1674, "bitor", "bit_or", &[BIT, BIT], BIT), |a| or(&a[0], &a[1])),
     routine(function(1675, "bitxor", "bitxor", &[BIT, BIT], BIT), |a| xor(&a[0], &a[1])),
@@ -138,13 +125,13 @@ const ROUTINES: &[Routine] = &[
 ];
 
 #[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(BIT, "bit", [1595, 1594, 1581, 1592, 1593, 1582, 1596], [1786, 1788, 1784, 1789, 1787, 1785]),
+    comparisons!(VARBIT, "varbit" as "bit", [1671, 1670, 1666, 1668, 1669, 1667, 1672], [1806, 1808, 1804, 1809, 1807, 1805]),
+];
+
+#[rustfmt::skip]
 const OPERATORS: &[OperatorRow] = &[
-    operator(1784, "=", BIT, BIT, BOOL, 1581, 1784, 1785),
-    operator(1785, "<>", BIT, BIT, BOOL, 1582, 1785, 1784),
-    operator(1786, "<", BIT, BIT, BOOL, 1595, 1787, 1789),
-    operator(1787, ">", BIT, BIT, BOOL, 1593, 1786, 1788),
-    operator(1788, "<=", BIT, BIT, BOOL, 1594, 1789, 1787),
-    operator(1789, ">=", BIT, BIT, BOOL, 1592, 1788, 1786),
     operator(1791, "&", BIT, BIT, BIT, 1673, 1791, 0),
     operator(1792, "|", BIT, BIT, BIT, 1674, 1792, 0),
     operator(1793, "#", BIT, BIT, BIT, 1675, 1793, 0),
@@ -152,12 +139,6 @@ const OPERATORS: &[OperatorRow] = &[
     operator(1795, "<<", BIT, INT4, BIT, 1677, 0, 0),
     operator(1796, ">>", BIT, INT4, BIT, 1678, 0, 0),
     operator(1797, "||", VARBIT, VARBIT, VARBIT, 1679, 0, 0),
-    operator(1804, "=", VARBIT, VARBIT, BOOL, 1666, 1804, 1805),
-    operator(1805, "<>", VARBIT, VARBIT, BOOL, 1667, 1805, 1804),
-    operator(1806, "<", VARBIT, VARBIT, BOOL, 1671, 1807, 1809),
-    operator(1807, ">", VARBIT, VARBIT, BOOL, 1669, 1806, 1808),
-    operator(1808, "<=", VARBIT, VARBIT, BOOL, 1670, 1809, 1807),
-    operator(1809, ">=", VARBIT, VARBIT, BOOL, 1668, 1808, 1806),
 ];
 
 const AGGREGATES: &[AggregateSignature] = &[

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 
+use super::comparisons::{Comparisons, comparisons, order};
 use super::{Representation, Routine, TypeDescriptor, TypeFamily, body, listed, routine};
 use crate::catalog::extension::CITEXT;
 use crate::compare::compare;
@@ -15,7 +16,7 @@ use crate::family::network::INET;
 use crate::oid::*;
 use crate::signature::{
     AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorClass, OperatorRow, aggregate, cast,
-    class, function, operator,
+    class, default_class, function, operator,
 };
 use compact_str::CompactString;
 use mote_common::error::state;
@@ -37,13 +38,14 @@ pub const FAMILY: TypeFamily = TypeFamily {
         send: |datum, out| out.extend_from_slice(datum.as_str().unwrap_or_default().as_bytes()),
     }],
     compared: &["citext", "citext_pattern"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
     aggregates: AGGREGATES,
     casts: CASTS,
     classes: CLASSES,
-    hash_classes: &[class(15294, "citext_ops", 15295, 15200, true, 0, "citext_ops")],
+    hash_classes: &[default_class(15294, "citext_ops", 15295, CITEXT)],
 };
 
 #[rustfmt::skip]
@@ -66,13 +68,6 @@ const ROUTINES: &[Routine] = &[
         let shown = body("network_show").ok_or_else(|| SqlError::internal("network_show has code"))?;
         value(shown(a)?.as_str().unwrap_or_default())
     }),
-    listed(function(15217, "citext_eq", "citext_eq", &[CITEXT, CITEXT], BOOL)),
-    listed(function(15218, "citext_ne", "citext_ne", &[CITEXT, CITEXT], BOOL)),
-    listed(function(15219, "citext_lt", "citext_lt", &[CITEXT, CITEXT], BOOL)),
-    listed(function(15220, "citext_le", "citext_le", &[CITEXT, CITEXT], BOOL)),
-    listed(function(15221, "citext_gt", "citext_gt", &[CITEXT, CITEXT], BOOL)),
-    listed(function(15222, "citext_ge", "citext_ge", &[CITEXT, CITEXT], BOOL)),
-    routine(function(15223, "citext_cmp", "citext_cmp", &[CITEXT, CITEXT], INT4), ordering),
     routine(function(15224, "citext_smaller", "citext_smaller", &[CITEXT, CITEXT], CITEXT), |a| {
         chosen(a, Ordering::Less)
     }),
@@ -92,17 +87,16 @@ const ROUTINES: &[Routine] = &[
     listed(function(15235, "citext_pattern_le", "citext_pattern_le", &[CITEXT, CITEXT], BOOL)),
     listed(function(15236, "citext_pattern_gt", "citext_pattern_gt", &[CITEXT, CITEXT], BOOL)),
     listed(function(15237, "citext_pattern_ge", "citext_pattern_ge", &[CITEXT, CITEXT], BOOL)),
-    routine(function(15238, "citext_pattern_cmp", "citext_pattern_cmp", &[CITEXT, CITEXT], INT4), ordering),
+    routine(function(15238, "citext_pattern_cmp", "citext_pattern_cmp", &[CITEXT, CITEXT], INT4), order),
+];
+
+#[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(CITEXT, "citext_", [15219, 15220, 15217, 15222, 15221, 15218, 15223], [15242, 15243, 15240, 15245, 15244, 15241]),
 ];
 
 #[rustfmt::skip]
 const OPERATORS: &[OperatorRow] = &[
-    operator(15240, "=", CITEXT, CITEXT, BOOL, 15217, 15240, 15241),
-    operator(15241, "<>", CITEXT, CITEXT, BOOL, 15218, 15241, 15240),
-    operator(15242, "<", CITEXT, CITEXT, BOOL, 15219, 15244, 15245),
-    operator(15243, "<=", CITEXT, CITEXT, BOOL, 15220, 15245, 15244),
-    operator(15244, ">", CITEXT, CITEXT, BOOL, 15221, 15242, 15243),
-    operator(15245, ">=", CITEXT, CITEXT, BOOL, 15222, 15243, 15242),
     operator(15246, "~", CITEXT, CITEXT, BOOL, 15228, 0, 15247),
     operator(15247, "!~", CITEXT, CITEXT, BOOL, 15229, 0, 15246),
     operator(15248, "~*", CITEXT, CITEXT, BOOL, 15228, 0, 15249),
@@ -143,7 +137,7 @@ const CASTS: &[CastRow] = &[
 ];
 
 const CLASSES: &[OperatorClass] = &[
-    class(15290, "citext_ops", 15292, 15200, true, 0, "citext_ops"),
+    default_class(15290, "citext_ops", 15292, CITEXT),
     class(
         15291,
         "citext_pattern_ops",
@@ -162,10 +156,6 @@ pub fn value(text: &str) -> SqlResult<Datum> {
 
 fn of_text(text: CompactString) -> SqlResult<Datum> {
     Ok(Datum::Folded(Box::new(FoldedText::new(text)?)))
-}
-
-fn ordering(arguments: &[Datum]) -> SqlResult<Datum> {
-    Ok(Datum::Int4(compare(&arguments[0], &arguments[1]) as i32))
 }
 
 /// The first argument if it compares so with the second, else the second.

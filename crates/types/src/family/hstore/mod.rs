@@ -9,14 +9,15 @@
 pub mod pairs;
 mod text;
 
-use super::{Representation, Routine, TypeDescriptor, TypeFamily, listed, routine};
+use super::comparisons::{Comparisons, comparisons};
+use super::{Representation, Routine, TypeDescriptor, TypeFamily, routine};
 use crate::catalog::extension::HSTORE;
-use crate::compare::compare;
 use crate::datum::{Array, Datum, ELEMENT_COST, copy_text};
 use crate::json::Json;
 use crate::oid::*;
 use crate::signature::{
-    CastContext, CastRow, FunctionSignature, OperatorClass, OperatorRow, cast, class, function, operator,
+    CastContext, CastRow, FunctionSignature, OperatorClass, OperatorRow, cast, default_class, function,
+    operator,
 };
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
@@ -33,21 +34,14 @@ pub const FAMILY: TypeFamily = TypeFamily {
         send: text::send,
     }],
     compared: &["hstore"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
     aggregates: &[],
     casts: CASTS,
     classes: CLASSES,
-    hash_classes: &[class(
-        15392,
-        "hash_hstore_ops",
-        15393,
-        15300,
-        true,
-        0,
-        "hash_hstore_ops",
-    )],
+    hash_classes: &[default_class(15392, "hash_hstore_ops", 15393, HSTORE)],
 };
 
 const INPUT_OUTPUT: &[FunctionSignature] = &[
@@ -112,16 +106,13 @@ const ROUTINES: &[Routine] = &[
     routine(function(15341, "avals", "hstore_avals", &[HSTORE], TEXT_ARRAY), |a| {
         listed_texts(&a[0], |(_, value)| [value])
     }),
-    listed(function(15342, "hstore_eq", "hstore_eq", &[HSTORE, HSTORE], BOOL)),
-    listed(function(15343, "hstore_ne", "hstore_ne", &[HSTORE, HSTORE], BOOL)),
-    listed(function(15344, "hstore_gt", "hstore_gt", &[HSTORE, HSTORE], BOOL)),
-    listed(function(15345, "hstore_ge", "hstore_ge", &[HSTORE, HSTORE], BOOL)),
-    listed(function(15346, "hstore_lt", "hstore_lt", &[HSTORE, HSTORE], BOOL)),
-    listed(function(15347, "hstore_le", "hstore_le", &[HSTORE, HSTORE], BOOL)),
-    routine(function(15348, "hstore_cmp", "hstore_cmp", &[HSTORE, HSTORE], INT4), |a| {
-        Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))
-    }),
     routine(function(15355, "mote_hstore_assign", "mote_hstore_assign", &[HSTORE, TEXT, TEXT], HSTORE).called_on_null(), assigned),
+];
+
+#[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(HSTORE, "hstore_", [15346, 15347, 15342, 15345, 15344, 15343, 15348], [15378, 15379, 15374, 15377, 15376, 15375])
+        .ordered_by(["#<#", "#<=#", "#>=#", "#>#"]),
 ];
 
 #[rustfmt::skip]
@@ -139,12 +130,6 @@ const OPERATORS: &[OperatorRow] = &[
     operator(15370, "<@", HSTORE, HSTORE, BOOL, 15329, 15369, 0),
     operator(15371, "%%", Oid(0), HSTORE, TEXT_ARRAY, 15338, 0, 0),
     operator(15372, "%#", Oid(0), HSTORE, TEXT_ARRAY, 15339, 0, 0),
-    operator(15374, "=", HSTORE, HSTORE, BOOL, 15342, 15374, 15375),
-    operator(15375, "<>", HSTORE, HSTORE, BOOL, 15343, 15375, 15374),
-    operator(15376, "#>#", HSTORE, HSTORE, BOOL, 15344, 15378, 15379),
-    operator(15377, "#>=#", HSTORE, HSTORE, BOOL, 15345, 15379, 15378),
-    operator(15378, "#<#", HSTORE, HSTORE, BOOL, 15346, 15376, 15377),
-    operator(15379, "#<=#", HSTORE, HSTORE, BOOL, 15347, 15377, 15376),
 ];
 
 const CASTS: &[CastRow] = &[
@@ -153,15 +138,7 @@ const CASTS: &[CastRow] = &[
     cast(15382, HSTORE, JSONB, CastContext::Explicit, false, 15336),
 ];
 
-const CLASSES: &[OperatorClass] = &[class(
-    15390,
-    "btree_hstore_ops",
-    15391,
-    15300,
-    true,
-    0,
-    "btree_hstore_ops",
-)];
+const CLASSES: &[OperatorClass] = &[default_class(15390, "btree_hstore_ops", 15391, HSTORE)];
 
 fn word(datum: &Datum) -> &str {
     datum.as_str().unwrap_or_default()

@@ -5,14 +5,15 @@
 
 mod text;
 
-use super::{Representation, Routine, TypeDescriptor, TypeFamily, listed, routine};
+use super::comparisons::{Comparisons, comparisons};
+use super::{Representation, Routine, TypeDescriptor, TypeFamily, routine};
 use crate::compare::compare;
 use crate::datum::Datum;
 use crate::numeric::Numeric;
 use crate::oid::*;
 use crate::signature::{
     AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorClass, OperatorRow, aggregate, cast,
-    class, function, operator,
+    default_class, function, operator,
 };
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -41,6 +42,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
         send: |datum, out| out.extend_from_slice(&cents(datum).to_be_bytes()),
     }],
     compared: &["cash"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
@@ -60,9 +62,6 @@ const INPUT_OUTPUT: &[FunctionSignature] = &[
 
 #[rustfmt::skip]
 const ROUTINES: &[Routine] = &[
-    routine(function(377, "cash_cmp", "cash_cmp", &[MONEY, MONEY], INT4), |a| {
-        Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))
-    }),
     routine(function(846, "cash_mul_flt4", "cash_mul_flt4", &[MONEY, FLOAT4], MONEY), |a| times(&a[0], &a[1])),
     routine(function(847, "cash_div_flt4", "cash_div_flt4", &[MONEY, FLOAT4], MONEY), |a| divided(&a[0], &a[1])),
     routine(function(848, "flt4_mul_cash", "flt4_mul_cash", &[FLOAT4, MONEY], MONEY), |a| times(&a[1], &a[0])),
@@ -72,12 +71,6 @@ const ROUTINES: &[Routine] = &[
     routine(function(865, "cash_div_int4", "cash_div_int4", &[MONEY, INT4], MONEY), |a| divided(&a[0], &a[1])),
     routine(function(866, "cash_mul_int2", "cash_mul_int2", &[MONEY, INT2], MONEY), |a| times(&a[0], &a[1])),
     routine(function(867, "cash_div_int2", "cash_div_int2", &[MONEY, INT2], MONEY), |a| divided(&a[0], &a[1])),
-    listed(function(888, "cash_eq", "cash_eq", &[MONEY, MONEY], BOOL)),
-    listed(function(889, "cash_ne", "cash_ne", &[MONEY, MONEY], BOOL)),
-    listed(function(890, "cash_lt", "cash_lt", &[MONEY, MONEY], BOOL)),
-    listed(function(891, "cash_le", "cash_le", &[MONEY, MONEY], BOOL)),
-    listed(function(892, "cash_gt", "cash_gt", &[MONEY, MONEY], BOOL)),
-    listed(function(893, "cash_ge", "cash_ge", &[MONEY, MONEY], BOOL)),
     routine(function(894, "cash_pl", "cash_pl", &[MONEY, MONEY], MONEY), |a| {
         fitting(cents(&a[0]).checked_add(cents(&a[1])))
     }),
@@ -113,16 +106,15 @@ const ROUTINES: &[Routine] = &[
 ];
 
 #[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(MONEY, "cash_", [890, 891, 888, 893, 892, 889, 377], [902, 904, 900, 905, 903, 901]),
+];
+
+#[rustfmt::skip]
 const OPERATORS: &[OperatorRow] = &[
     operator(843, "*", MONEY, FLOAT4, MONEY, 846, 845, 0),
     operator(844, "/", MONEY, FLOAT4, MONEY, 847, 0, 0),
     operator(845, "*", FLOAT4, MONEY, MONEY, 848, 843, 0),
-    operator(900, "=", MONEY, MONEY, BOOL, 888, 900, 901),
-    operator(901, "<>", MONEY, MONEY, BOOL, 889, 901, 900),
-    operator(902, "<", MONEY, MONEY, BOOL, 890, 903, 905),
-    operator(903, ">", MONEY, MONEY, BOOL, 892, 902, 904),
-    operator(904, "<=", MONEY, MONEY, BOOL, 891, 905, 903),
-    operator(905, ">=", MONEY, MONEY, BOOL, 893, 904, 902),
     operator(906, "+", MONEY, MONEY, MONEY, 894, 906, 0),
     operator(907, "-", MONEY, MONEY, MONEY, 895, 0, 0),
     operator(908, "*", MONEY, FLOAT8, MONEY, 896, 916, 0),
@@ -153,7 +145,7 @@ const CASTS: &[CastRow] = &[
     cast(10033, INT8, MONEY, CastContext::Assignment, false, 3812),
 ];
 
-const CLASSES: &[OperatorClass] = &[class(10047, "money_ops", 2099, 790, true, 0, "money_ops")];
+const CLASSES: &[OperatorClass] = &[default_class(10047, "money_ops", 2099, MONEY)];
 
 fn money(cents: i64) -> Datum {
     Datum::Unsigned8(cents as u64 ^ SIGN)

@@ -13,7 +13,8 @@ pub use address::Address;
 
 use std::cmp::Ordering;
 
-use super::{Representation, Routine, TypeDescriptor, TypeFamily, listed, routine};
+use super::comparisons::{Comparisons, comparisons};
+use super::{Representation, Routine, TypeDescriptor, TypeFamily, routine};
 use crate::compare::compare;
 use crate::datum::Datum;
 use crate::oid::*;
@@ -47,6 +48,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
         },
     ],
     compared: &["network"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
@@ -96,15 +98,6 @@ const ROUTINES: &[Routine] = &[
         Ok(Datum::Int4(if first(a).v6 { 6 } else { 4 }))
     }),
     routine(function(730, "text", "network_show", &[INET], TEXT), |a| shown(a, text::write_cidr)),
-    listed(function(920, "network_eq", "network_eq", &[INET, INET], BOOL)),
-    listed(function(921, "network_lt", "network_lt", &[INET, INET], BOOL)),
-    listed(function(922, "network_le", "network_le", &[INET, INET], BOOL)),
-    listed(function(923, "network_gt", "network_gt", &[INET, INET], BOOL)),
-    listed(function(924, "network_ge", "network_ge", &[INET, INET], BOOL)),
-    listed(function(925, "network_ne", "network_ne", &[INET, INET], BOOL)),
-    routine(function(926, "network_cmp", "network_cmp", &[INET, INET], INT4), |a| {
-        Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))
-    }),
     routine(function(927, "network_sub", "network_sub", &[INET, INET], BOOL), |a| within(&a[0], &a[1], false)),
     routine(function(928, "network_subeq", "network_subeq", &[INET, INET], BOOL), |a| within(&a[0], &a[1], true)),
     routine(function(929, "network_sup", "network_sup", &[INET, INET], BOOL), |a| within(&a[1], &a[0], false)),
@@ -138,17 +131,16 @@ const ROUTINES: &[Routine] = &[
 ];
 
 #[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(INET, "network_", [921, 922, 920, 924, 923, 925, 926], [1203, 1204, 1201, 1206, 1205, 1202]),
+];
+
+#[rustfmt::skip]
 const OPERATORS: &[OperatorRow] = &[
     operator(931, "<<", INET, INET, BOOL, 927, 933, 0),
     operator(932, "<<=", INET, INET, BOOL, 928, 934, 0),
     operator(933, ">>", INET, INET, BOOL, 929, 931, 0),
     operator(934, ">>=", INET, INET, BOOL, 930, 932, 0),
-    operator(1201, "=", INET, INET, BOOL, 920, 1201, 1202),
-    operator(1202, "<>", INET, INET, BOOL, 925, 1202, 1201),
-    operator(1203, "<", INET, INET, BOOL, 921, 1205, 1206),
-    operator(1204, "<=", INET, INET, BOOL, 922, 1206, 1205),
-    operator(1205, ">", INET, INET, BOOL, 923, 1203, 1204),
-    operator(1206, ">=", INET, INET, BOOL, 924, 1204, 1203),
     operator(2634, "~", Oid(0), INET, INET, 2627, 0, 0),
     operator(2635, "&", INET, INET, INET, 2628, 0, 0),
     operator(2636, "|", INET, INET, INET, 2629, 0, 0),

@@ -23,6 +23,7 @@ use super::TypeFamily;
 pub const FAMILY: TypeFamily = TypeFamily {
     types: &[],
     compared: &["range", "multirange"],
+    comparisons: table::COMPARISONS,
     routines: table::ROUTINES,
     input_output: &[],
     operators: table::OPERATORS,

@@ -1,13 +1,12 @@
-//! Functions, operators and classes of ranges and multiranges, as PostgreSQL 15's catalogs have them. Ordered by OID.
+//! Functions, operators and classes of ranges and multiranges, as PostgreSQL 15's catalogs have them, by OID.
 //!
 //! Many of them ask how two values lie to one another, and treat a range as a multirange of one span or none.
 
 use super::functions::*;
-use crate::compare::compare;
-use crate::datum::Datum;
-use crate::family::{Routine, listed, routine};
+use crate::family::comparisons::{Comparisons, comparisons};
+use crate::family::{Routine, routine};
 use crate::oid::*;
-use crate::signature::{OperatorClass, OperatorRow, class, function, operator};
+use crate::signature::{OperatorClass, OperatorRow, default_class, function, operator};
 
 /// In the unit of timestamps.
 const SECOND: f64 = 1e6;
@@ -22,8 +21,6 @@ pub(super) const ROUTINES: &[Routine] = &[
     routine(function(3852, "upper_inc", "range_upper_inc", &[ANYRANGE], BOOL), |a| has(a, |extent| extent.upper.inclusive)),
     routine(function(3853, "lower_inf", "range_lower_inf", &[ANYRANGE], BOOL), |a| has(a, |extent| extent.lower.value.is_none())),
     routine(function(3854, "upper_inf", "range_upper_inf", &[ANYRANGE], BOOL), |a| has(a, |extent| extent.upper.value.is_none())),
-    listed(function(3855, "range_eq", "range_eq", &[ANYRANGE, ANYRANGE], BOOL)),
-    listed(function(3856, "range_ne", "range_ne", &[ANYRANGE, ANYRANGE], BOOL)),
     routine(function(3857, "range_overlaps", "range_overlaps", &[ANYRANGE, ANYRANGE], BOOL), |a| overlap(&a[0], &a[1])),
     routine(function(3858, "range_contains_elem", "range_contains_elem", &[ANYRANGE, ANYELEMENT], BOOL), |a| contains_value(&a[0], &a[1])),
     routine(function(3859, "range_contains", "range_contains", &[ANYRANGE, ANYRANGE], BOOL), |a| contains(&a[0], &a[1])),
@@ -37,11 +34,6 @@ pub(super) const ROUTINES: &[Routine] = &[
     routine(function(3867, "range_union", "range_union", &[ANYRANGE, ANYRANGE], ANYRANGE), range_union),
     routine(function(3868, "range_intersect", "range_intersect", &[ANYRANGE, ANYRANGE], ANYRANGE), |a| intersection(&a[0], &a[1])),
     routine(function(3869, "range_minus", "range_minus", &[ANYRANGE, ANYRANGE], ANYRANGE), range_difference),
-    routine(function(3870, "range_cmp", "range_cmp", &[ANYRANGE, ANYRANGE], INT4), |a| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))),
-    listed(function(3871, "range_lt", "range_lt", &[ANYRANGE, ANYRANGE], BOOL)),
-    listed(function(3872, "range_le", "range_le", &[ANYRANGE, ANYRANGE], BOOL)),
-    listed(function(3873, "range_ge", "range_ge", &[ANYRANGE, ANYRANGE], BOOL)),
-    listed(function(3874, "range_gt", "range_gt", &[ANYRANGE, ANYRANGE], BOOL)),
     routine(function(3914, "int4range_canonical", "int4range_canonical", &[INT4RANGE], INT4RANGE), |a| a[0].try_clone()),
     routine(function(3915, "daterange_canonical", "daterange_canonical", &[DATERANGE], DATERANGE), |a| a[0].try_clone()),
     routine(function(3922, "int4range_subdiff", "int4range_subdiff", &[INT4, INT4], FLOAT8), |a| distance(a, 1.0)),
@@ -60,8 +52,6 @@ pub(super) const ROUTINES: &[Routine] = &[
     routine(function(4239, "upper_inc", "multirange_upper_inc", &[ANYMULTIRANGE], BOOL), |a| has(a, |extent| extent.upper.inclusive)),
     routine(function(4240, "lower_inf", "multirange_lower_inf", &[ANYMULTIRANGE], BOOL), |a| has(a, |extent| extent.lower.value.is_none())),
     routine(function(4241, "upper_inf", "multirange_upper_inf", &[ANYMULTIRANGE], BOOL), |a| has(a, |extent| extent.upper.value.is_none())),
-    listed(function(4244, "multirange_eq", "multirange_eq", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
-    listed(function(4245, "multirange_ne", "multirange_ne", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
     routine(function(4246, "range_overlaps_multirange", "range_overlaps_multirange", &[ANYRANGE, ANYMULTIRANGE], BOOL), |a| overlap(&a[0], &a[1])),
     routine(function(4247, "multirange_overlaps_range", "multirange_overlaps_range", &[ANYMULTIRANGE, ANYRANGE], BOOL), |a| overlap(&a[0], &a[1])),
     routine(function(4248, "multirange_overlaps_multirange", "multirange_overlaps_multirange", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL), |a| overlap(&a[0], &a[1])),
@@ -89,23 +79,18 @@ pub(super) const ROUTINES: &[Routine] = &[
     routine(function(4270, "multirange_union", "multirange_union", &[ANYMULTIRANGE, ANYMULTIRANGE], ANYMULTIRANGE), multirange_union),
     routine(function(4271, "multirange_minus", "multirange_minus", &[ANYMULTIRANGE, ANYMULTIRANGE], ANYMULTIRANGE), multirange_difference),
     routine(function(4272, "multirange_intersect", "multirange_intersect", &[ANYMULTIRANGE, ANYMULTIRANGE], ANYMULTIRANGE), |a| intersection(&a[0], &a[1])),
-    routine(function(4273, "multirange_cmp", "multirange_cmp", &[ANYMULTIRANGE, ANYMULTIRANGE], INT4), |a| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))),
-    listed(function(4274, "multirange_lt", "multirange_lt", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
-    listed(function(4275, "multirange_le", "multirange_le", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
-    listed(function(4276, "multirange_ge", "multirange_ge", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
-    listed(function(4277, "multirange_gt", "multirange_gt", &[ANYMULTIRANGE, ANYMULTIRANGE], BOOL)),
     routine(function(4541, "range_contains_multirange", "range_contains_multirange", &[ANYRANGE, ANYMULTIRANGE], BOOL), |a| contains(&a[0], &a[1])),
     routine(function(4542, "multirange_contained_by_range", "multirange_contained_by_range", &[ANYMULTIRANGE, ANYRANGE], BOOL), |a| contains(&a[1], &a[0])),
 ];
 
 #[rustfmt::skip]
+pub(super) const COMPARISONS: &[Comparisons] = &[
+    comparisons!(ANYMULTIRANGE, "multirange_", [4274, 4275, 4244, 4276, 4277, 4245, 4273], [2862, 2863, 2860, 2864, 2865, 2861]),
+    comparisons!(ANYRANGE, "range_", [3871, 3872, 3855, 3873, 3874, 3856, 3870], [3884, 3885, 3882, 3886, 3887, 3883]),
+];
+
+#[rustfmt::skip]
 pub(super) const OPERATORS: &[OperatorRow] = &[
-    operator(2860, "=", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4244, 2860, 2861),
-    operator(2861, "<>", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4245, 2861, 2860),
-    operator(2862, "<", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4274, 2865, 2864),
-    operator(2863, "<=", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4275, 2864, 2865),
-    operator(2864, ">=", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4276, 2863, 2862),
-    operator(2865, ">", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4277, 2862, 2863),
     operator(2866, "&&", ANYRANGE, ANYMULTIRANGE, BOOL, 4246, 2867, 0),
     operator(2867, "&&", ANYMULTIRANGE, ANYRANGE, BOOL, 4247, 2866, 0),
     operator(2868, "&&", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4248, 2868, 0),
@@ -119,12 +104,6 @@ pub(super) const OPERATORS: &[OperatorRow] = &[
     operator(2876, "&<", ANYMULTIRANGE, ANYRANGE, BOOL, 4265, 0, 0),
     operator(2877, "&<", ANYMULTIRANGE, ANYMULTIRANGE, BOOL, 4266, 0, 0),
     operator(3585, "&>", ANYRANGE, ANYMULTIRANGE, BOOL, 4267, 0, 0),
-    operator(3882, "=", ANYRANGE, ANYRANGE, BOOL, 3855, 3882, 3883),
-    operator(3883, "<>", ANYRANGE, ANYRANGE, BOOL, 3856, 3883, 3882),
-    operator(3884, "<", ANYRANGE, ANYRANGE, BOOL, 3871, 3887, 3886),
-    operator(3885, "<=", ANYRANGE, ANYRANGE, BOOL, 3872, 3886, 3887),
-    operator(3886, ">=", ANYRANGE, ANYRANGE, BOOL, 3873, 3885, 3884),
-    operator(3887, ">", ANYRANGE, ANYRANGE, BOOL, 3874, 3884, 3885),
     operator(3888, "&&", ANYRANGE, ANYRANGE, BOOL, 3857, 3888, 0),
     operator(3889, "@>", ANYRANGE, ANYELEMENT, BOOL, 3858, 3891, 0),
     operator(3890, "@>", ANYRANGE, ANYRANGE, BOOL, 3859, 3892, 0),
@@ -157,11 +136,11 @@ pub(super) const OPERATORS: &[OperatorRow] = &[
 ];
 
 pub(super) const CLASSES: &[OperatorClass] = &[
-    class(10076, "range_ops", 3901, 3831, true, 0, "range_ops"),
-    class(10080, "multirange_ops", 4199, 4537, true, 0, "multirange_ops"),
+    default_class(10076, "range_ops", 3901, ANYRANGE),
+    default_class(10080, "multirange_ops", 4199, ANYMULTIRANGE),
 ];
 
 pub(super) const HASH_CLASSES: &[OperatorClass] = &[
-    class(10077, "range_ops", 3903, 3831, true, 0, "range_ops"),
-    class(10081, "multirange_ops", 4225, 4537, true, 0, "multirange_ops"),
+    default_class(10077, "range_ops", 3903, ANYRANGE),
+    default_class(10081, "multirange_ops", 4225, ANYMULTIRANGE),
 ];

@@ -8,7 +8,8 @@
 
 mod value;
 
-use super::{Representation, Routine, TypeDescriptor, TypeFamily, listed, routine};
+use super::comparisons::{Comparisons, comparisons};
+use super::{Representation, Routine, TypeDescriptor, TypeFamily, routine};
 use crate::calendar::{SECOND_US, round_to_precision};
 use crate::compare::compare;
 use crate::datetime::{
@@ -17,7 +18,7 @@ use crate::datetime::{
 use crate::datum::Datum;
 use crate::oid::*;
 use crate::signature::{
-    AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorRow, aggregate, cast, class,
+    AggregateSignature, CastContext, CastRow, FunctionSignature, OperatorRow, aggregate, cast, default_class,
     function, operator,
 };
 use crate::time_zone::TimeZone;
@@ -39,13 +40,14 @@ pub const FAMILY: TypeFamily = TypeFamily {
         send: |datum, out| TimeTz::of(datum).send(out),
     }],
     compared: &["timetz"],
+    comparisons: COMPARISONS,
     routines: ROUTINES,
     input_output: INPUT_OUTPUT,
     operators: OPERATORS,
     aggregates: AGGREGATES,
     casts: CASTS,
-    classes: &[class(10041, "timetz_ops", 2000, 1266, true, 0, "timetz_ops")],
-    hash_classes: &[class(10042, "timetz_ops", 2001, 1266, true, 0, "timetz_ops")],
+    classes: &[default_class(10041, "timetz_ops", 2000, TIMETZ)],
+    hash_classes: &[default_class(10042, "timetz_ops", 2001, TIMETZ)],
 };
 
 #[rustfmt::skip]
@@ -63,15 +65,6 @@ const ROUTINES: &[Routine] = &[
     }),
     routine(function(1297, "datetimetz_pl", "datetimetz_pl", &[DATE, TIMETZ], TIMESTAMPTZ), |a| on_date(&a[0], &a[1])),
     routine(function(1298, "timetzdate_pl", "timetzdate_pl", &[TIMETZ, DATE], TIMESTAMPTZ), |a| on_date(&a[1], &a[0])),
-    listed(function(1352, "timetz_eq", "timetz_eq", &[TIMETZ, TIMETZ], BOOL)),
-    listed(function(1353, "timetz_ne", "timetz_ne", &[TIMETZ, TIMETZ], BOOL)),
-    listed(function(1354, "timetz_lt", "timetz_lt", &[TIMETZ, TIMETZ], BOOL)),
-    listed(function(1355, "timetz_le", "timetz_le", &[TIMETZ, TIMETZ], BOOL)),
-    listed(function(1356, "timetz_ge", "timetz_ge", &[TIMETZ, TIMETZ], BOOL)),
-    listed(function(1357, "timetz_gt", "timetz_gt", &[TIMETZ, TIMETZ], BOOL)),
-    routine(function(1358, "timetz_cmp", "timetz_cmp", &[TIMETZ, TIMETZ], INT4), |a| {
-        Ok(Datum::Int4(compare(&a[0], &a[1]) as i32))
-    }),
     routine(function(1359, "timestamptz", "datetimetz_timestamptz", &[DATE, TIMETZ], TIMESTAMPTZ), |a| on_date(&a[0], &a[1])),
     routine(function(1379, "timetz_larger", "timetz_larger", &[TIMETZ, TIMETZ], TIMETZ), |a| {
         Ok(a[usize::from(compare(&a[0], &a[1]) != Ordering::Greater)].clone())
@@ -91,15 +84,14 @@ const ROUTINES: &[Routine] = &[
 ];
 
 #[rustfmt::skip]
+const COMPARISONS: &[Comparisons] = &[
+    comparisons!(TIMETZ, "timetz_", [1354, 1355, 1352, 1356, 1357, 1353, 1358], [1552, 1553, 1550, 1555, 1554, 1551]),
+];
+
+#[rustfmt::skip]
 const OPERATORS: &[OperatorRow] = &[
     operator(1361, "+", DATE, TIMETZ, TIMESTAMPTZ, 1297, 1366, 0),
     operator(1366, "+", TIMETZ, DATE, TIMESTAMPTZ, 1298, 1361, 0),
-    operator(1550, "=", TIMETZ, TIMETZ, BOOL, 1352, 1550, 1551),
-    operator(1551, "<>", TIMETZ, TIMETZ, BOOL, 1353, 1551, 1550),
-    operator(1552, "<", TIMETZ, TIMETZ, BOOL, 1354, 1554, 1555),
-    operator(1553, "<=", TIMETZ, TIMETZ, BOOL, 1355, 1555, 1554),
-    operator(1554, ">", TIMETZ, TIMETZ, BOOL, 1357, 1552, 1553),
-    operator(1555, ">=", TIMETZ, TIMETZ, BOOL, 1356, 1553, 1552),
     operator(1802, "+", TIMETZ, INTERVAL, TIMETZ, 1749, 2552, 0),
     operator(1803, "-", TIMETZ, INTERVAL, TIMETZ, 1750, 0, 0),
     operator(2552, "+", INTERVAL, TIMETZ, TIMETZ, 2547, 1802, 0),
