@@ -56,6 +56,19 @@ struct Part {
     keys: Vec<Expr>,
 }
 
+impl Part {
+    /// An item or a tree of FROM's list.
+    fn joined(tree: FromTree) -> Part {
+        Part {
+            items: mote_sql::bind::items_of(std::slice::from_ref(&tree)),
+            kind: JoinKind::Inner,
+            tree,
+            conditions: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+}
+
 /// Something that is joined as a whole.
 struct Unit {
     kind: JoinKind,
@@ -146,14 +159,7 @@ impl Planner<'_> {
         }
         let impossible =
             |condition: &Expr| matches!(condition, Expr::Constant(Datum::Bool(false) | Datum::Null, _));
-        let part = |tree: FromTree| Part {
-            items: mote_sql::bind::items_of(std::slice::from_ref(&tree)),
-            kind: JoinKind::Inner,
-            tree,
-            conditions: Vec::new(),
-            keys: Vec::new(),
-        };
-        let mut parts: Vec<Part> = trees.into_iter().map(part).collect();
+        let mut parts: Vec<Part> = trees.into_iter().map(Part::joined).collect();
         if parts.len() > UNITS_MAX {
             return Err(SqlError::new(
                 state::STATEMENT_TOO_COMPLEX,
@@ -164,26 +170,10 @@ impl Planner<'_> {
             return Ok(self.empty(parts.into_iter().flat_map(|part| part.items).collect()));
         }
         let mut links: Vec<Link> = Vec::new();
-        let mut free = Vec::new();
         for one in late {
             self.late_part(one, &mut parts, &mut links, &mut conditions);
         }
-        for condition in conditions {
-            let units = self.units_read(&condition, &parts);
-            match units.count_ones() {
-                0 => free.push(condition),
-                1 => parts[units.trailing_zeros() as usize].conditions.push(condition),
-                _ => {
-                    self.need(&condition);
-                    self.restrict_units(&condition, units, &mut parts);
-                    links.push(Link {
-                        units,
-                        class: None,
-                        condition: Some(condition),
-                    });
-                }
-            }
-        }
+        let mut free = self.share_out(conditions, &mut parts, &mut links);
         // Conditions without columns of this level are tested where the first unit is read, if no other one can be.
         if parts[1..].iter().all(|part| part.kind != JoinKind::Inner) {
             parts[0].conditions.append(&mut free);
@@ -205,6 +195,28 @@ impl Planner<'_> {
             joined = self.filtered(joined, free)?;
         }
         Ok(joined)
+    }
+
+    /// Gives each condition to the unit that it reads, or to the links between several. Answers those that read none.
+    fn share_out(&mut self, conditions: Vec<Expr>, parts: &mut [Part], links: &mut Vec<Link>) -> Vec<Expr> {
+        let mut free = Vec::new();
+        for condition in conditions {
+            let units = self.units_read(&condition, parts);
+            match units.count_ones() {
+                0 => free.push(condition),
+                1 => parts[units.trailing_zeros() as usize].conditions.push(condition),
+                _ => {
+                    self.need(&condition);
+                    self.restrict_units(&condition, units, parts);
+                    links.push(Link {
+                        units,
+                        class: None,
+                        condition: Some(condition),
+                    });
+                }
+            }
+        }
+        free
     }
 
     /// The units whose items an expression reads, one bit each.

@@ -9,16 +9,23 @@ use std::sync::Arc;
 use mote_common::SqlResult;
 
 use super::append::{member_columns, own_columns};
-use super::modify::{mark_of, named_checks, without_node};
+use super::modify::{WrittenTable, mark_of, named_checks, without_node};
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{
     Delete, DeleteTarget, Insert, Merge, MergeAction, MergeBranch, MergeTarget, Node, ScanId, Update,
     UpdateTarget,
 };
-use mote_sql::bind::query::{BoundMerge, BoundMergeAction, BoundMergeBranch, FromJoin, FromTree, ROW_MARK};
+use mote_sql::bind::query::{
+    BoundMerge, BoundMergeAction, BoundMergeBranch, BoundRow, FromJoin, FromTree, ROW_MARK,
+};
 use mote_sql::catalog::Relation;
 use mote_sql::clause::{FiredTrigger, Triggers};
-use mote_sql::expr::simplify;
+use mote_sql::expr::{Expr, simplify};
+
+/// The rows of all actions come from the node above.
+fn nothing() -> Node {
+    Node::Empty { width: 0 }
+}
 
 impl Planner<'_> {
     pub(super) fn merge(
@@ -87,43 +94,15 @@ impl Planner<'_> {
         mark: u16,
     ) -> SqlResult<MergeBranch> {
         let condition = self.conjunction(branch.condition.into_iter().collect(), layout)?;
-        let nothing = || Node::Empty { width: 0 };
         let action = match branch.action {
             BoundMergeAction::Nothing => MergeAction::Nothing,
-            BoundMergeAction::Delete { mut triggers } => {
-                let written = self.written_tables(target, relation).into_iter();
-                let targets = written.map(|written| DeleteTarget {
-                    triggers: std::mem::take(&mut triggers[written.position]),
-                    relation: written.relation,
-                    returning: None,
-                });
-                MergeAction::Delete(Delete {
-                    relation: relation.clone(),
-                    scan: ScanId(target),
-                    input: nothing(),
-                    mark,
-                    marks: Vec::new(),
-                    triggers: Vec::new(),
-                    targets: targets.collect(),
-                })
+            BoundMergeAction::Delete { triggers } => {
+                MergeAction::Delete(self.merge_delete(triggers, target, relation, mark))
             }
             BoundMergeAction::Update { assignments, rows } => {
-                let (positions, mut values): (Vec<u16>, Vec<_>) = assignments.into_iter().unzip();
-                for value in &mut values {
-                    self.resolve(value, layout)?;
-                }
-                let mut targets = Vec::new();
-                for (written, row) in self.written_rows(target, relation, rows)? {
-                    targets.push(UpdateTarget {
-                        assigned: written.columns(&positions)?,
-                        generated: row.generated,
-                        checks: named_checks(row.checks),
-                        triggers: row.triggers,
-                        returning: None,
-                        view_checks: Vec::new(),
-                        relation: written.relation,
-                    });
-                }
+                let (assigned, mut values): (Vec<u16>, Vec<_>) = assignments.into_iter().unzip();
+                self.resolve_all(&mut values, layout)?;
+                let targets = self.merge_targets(target, relation, rows, &assigned)?;
                 MergeAction::Update(Update {
                     moved_returning: None,
                     moved_view_checks: Vec::new(),
@@ -142,9 +121,7 @@ impl Planner<'_> {
                 assigned,
                 row,
             } => {
-                for value in &mut values {
-                    self.resolve(value, layout)?;
-                }
+                self.resolve_all(&mut values, layout)?;
                 MergeAction::Insert(Insert {
                     relation: relation.clone(),
                     assigned,
@@ -167,5 +144,59 @@ impl Planner<'_> {
             condition,
             action,
         })
+    }
+
+    fn resolve_all(&mut self, values: &mut [Expr], layout: &[Slot]) -> SqlResult<()> {
+        values
+            .iter_mut()
+            .try_for_each(|value| self.resolve(value, layout))
+    }
+
+    /// What DELETE does in the table and in each that inherits from it.
+    fn merge_delete(
+        &self,
+        mut triggers: Vec<Vec<FiredTrigger>>,
+        target: u16,
+        relation: &Arc<Relation>,
+        mark: u16,
+    ) -> Delete {
+        let written = self.written_tables(target, relation).into_iter();
+        let targets = written.map(|written| DeleteTarget {
+            triggers: std::mem::take(&mut triggers[written.position]),
+            relation: written.relation,
+            returning: None,
+        });
+        Delete {
+            targets: targets.collect(),
+            relation: relation.clone(),
+            scan: ScanId(target),
+            input: nothing(),
+            mark,
+            marks: Vec::new(),
+            triggers: Vec::new(),
+        }
+    }
+
+    /// What UPDATE does in the table and in each that inherits from it.
+    fn merge_targets(
+        &self,
+        target: u16,
+        relation: &Arc<Relation>,
+        rows: Vec<BoundRow>,
+        assigned: &[u16],
+    ) -> SqlResult<Vec<UpdateTarget>> {
+        let written = self.written_rows(target, relation, rows)?.into_iter();
+        let target = |(written, row): (WrittenTable, BoundRow)| {
+            Ok(UpdateTarget {
+                assigned: written.columns(assigned)?,
+                generated: row.generated,
+                checks: named_checks(row.checks),
+                triggers: row.triggers,
+                returning: None,
+                view_checks: Vec::new(),
+                relation: written.relation,
+            })
+        };
+        written.map(target).collect()
     }
 }

@@ -8,8 +8,8 @@ use super::finish::row_marks;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Delete, DeleteTarget, Insert, Node, ScanId, Update, UpdateTarget};
 use mote_sql::bind::query::{
-    BoundInsert, BoundModify, BoundRow, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK, SelectBody,
-    TABLE_OID,
+    BoundInsert, BoundModify, BoundQuery, BoundRow, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK,
+    SelectBody, TABLE_OID,
 };
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::inheritance::AttributeMap;
@@ -382,27 +382,11 @@ impl Planner<'_> {
             on_conflict,
             excluded,
         } = insert;
-        let (input, layout, rows, cost) = match source {
-            None => (
-                Node::Result {
-                    columns: Vec::new(),
-                    filter: None,
-                },
-                Vec::new(),
-                1.0,
-                1.0,
-            ),
-            Some(source) => {
-                let width = source.targets.len();
-                let planned = self.query(source, true)?;
-                let layout: Vec<Slot> = (0..width).map(|column| (source_item, column as u16)).collect();
-                (planned.node, layout, planned.rows, planned.cost)
-            }
-        };
+        let source = self.inserted_rows(source, source_item)?;
         let mut values = values;
         for value in &mut values {
             simplify(value, self.folder);
-            self.resolve(value, &layout)?;
+            self.resolve(value, &source.layout)?;
         }
         let mut returning = returning;
         if relation.is_partitioned() {
@@ -412,27 +396,8 @@ impl Planner<'_> {
             }
         }
         let mut on_conflict = on_conflict;
-        if let Some(conflict) = &mut on_conflict
-            && let ConflictAction::Update {
-                visible,
-                assignments,
-                condition,
-            } = &mut conflict.action
-        {
-            let visible = visible.iter_mut().map(|check| &mut check.condition);
-            let assigned = assignments.iter_mut().map(|(_, expr)| expr);
-            for expr in visible.chain(assigned).chain(condition) {
-                simplify(expr, self.folder);
-                // Sub-queries get what they read of the two rows before each run.
-                self.resolve(expr, &[])?;
-                if relation.is_partitioned() {
-                    routed_table_oid(expr, target, relation.columns.len() as u16);
-                }
-                for item in [target, excluded] {
-                    self.returned_system_columns(expr, item, &relation, relation.oid);
-                }
-                conflicting_rows(expr, target, excluded);
-            }
+        if let Some(conflict) = &mut on_conflict {
+            self.conflict_action(&mut conflict.action, target, excluded, &relation)?;
         }
         let checks = named_checks(checks);
         let written = WrittenTable {
@@ -445,7 +410,7 @@ impl Planner<'_> {
         let node = Insert {
             relation,
             assigned,
-            input,
+            input: source.node,
             values,
             generated,
             checks,
@@ -459,8 +424,61 @@ impl Planner<'_> {
         };
         Ok(Joined {
             node: Node::Insert(Box::new(node)),
-            ..without_node(rows, cost)
+            ..without_node(source.rows, source.cost)
         })
+    }
+
+    /// What INSERT takes its rows from; None: one row, which its values make.
+    fn inserted_rows(&mut self, source: Option<BoundQuery>, item: u16) -> SqlResult<Joined> {
+        let Some(source) = source else {
+            let nothing = Node::Result {
+                columns: Vec::new(),
+                filter: None,
+            };
+            return Ok(Joined {
+                node: nothing,
+                ..without_node(1.0, 1.0)
+            });
+        };
+        let width = source.targets.len();
+        let planned = self.query(source, true)?;
+        Ok(Joined {
+            layout: (0..width).map(|column| (item, column as u16)).collect(),
+            ..planned
+        })
+    }
+
+    /// ON CONFLICT DO UPDATE: its expressions read the row that is there and the one that is not inserted.
+    fn conflict_action(
+        &mut self,
+        action: &mut ConflictAction,
+        target: u16,
+        excluded: u16,
+        relation: &Relation,
+    ) -> SqlResult<()> {
+        let ConflictAction::Update {
+            visible,
+            assignments,
+            condition,
+        } = action
+        else {
+            return Ok(());
+        };
+        let visible = visible.iter_mut().map(|check| &mut check.condition);
+        let assigned = assignments.iter_mut().map(|(_, expr)| expr);
+        for expr in visible.chain(assigned).chain(condition) {
+            simplify(expr, self.folder);
+            // Sub-queries get what they read of the two rows before each run.
+            self.resolve(expr, &[])?;
+            if relation.is_partitioned() {
+                routed_table_oid(expr, target, relation.columns.len() as u16);
+            }
+            for item in [target, excluded] {
+                self.returned_system_columns(expr, item, relation, relation.oid);
+            }
+            conflicting_rows(expr, target, excluded);
+        }
+        Ok(())
     }
 }
 

@@ -81,10 +81,7 @@ impl Writer<'_> {
     fn expr(&mut self, expr: &Expr, implicit: bool) {
         match expr {
             Expr::Constant(value, ty) => self.constant(value, *ty),
-            Expr::Column { index, .. } => match self.columns.get(*index as usize) {
-                Some(name) => self.text.push_str(name),
-                None => self.push(&format!("column{}", index + 1)),
-            },
+            Expr::Column { index, .. } => self.column(*index as usize),
             Expr::Call {
                 function,
                 arguments,
@@ -103,29 +100,14 @@ impl Writer<'_> {
             Expr::Domain(domain) => self.cast(&domain.argument, ColumnType::new(domain.rules.domain)),
             Expr::And(parts) => self.chain(parts, " AND ", Parent::And),
             Expr::Or(parts) => self.chain(parts, " OR ", Parent::Or),
-            Expr::Not(inner) => {
-                self.plain("(");
-                self.push("NOT ");
-                self.operand(inner, false, Parent::Not);
-                self.plain(")");
-            }
-            Expr::IsNull(inner) => self.test(inner, " IS NULL"),
-            Expr::IsNotNull(inner) => self.test(inner, " IS NOT NULL"),
+            Expr::Not(inner) => self.not(inner),
+            Expr::IsNull(inner) => self.test(inner, "IS NULL"),
+            Expr::IsNotNull(inner) => self.test(inner, "IS NOT NULL"),
             Expr::BooleanTest {
                 argument,
                 test,
                 negated,
-            } => {
-                let words = match (test, negated) {
-                    (BooleanTest::True, false) => " IS TRUE",
-                    (BooleanTest::True, true) => " IS NOT TRUE",
-                    (BooleanTest::False, false) => " IS FALSE",
-                    (BooleanTest::False, true) => " IS NOT FALSE",
-                    (BooleanTest::Unknown, false) => " IS UNKNOWN",
-                    (BooleanTest::Unknown, true) => " IS NOT UNKNOWN",
-                };
-                self.test(argument, words);
-            }
+            } => self.test(argument, test.words(*negated)),
             Expr::DistinctFrom {
                 left, right, negated, ..
             } => self.distinct(left, right, *negated),
@@ -135,13 +117,7 @@ impl Writer<'_> {
                 ty,
             } => self.case(branches, otherwise.as_deref(), *ty),
             Expr::Coalesce { arguments, .. } => self.list("COALESCE(", arguments, ")"),
-            Expr::NullIf { left, right, .. } => {
-                self.push("NULLIF(");
-                self.expr(left, true);
-                self.push(", ");
-                self.expr(right, true);
-                self.push(")");
-            }
+            Expr::NullIf { left, right, .. } => self.null_if(left, right),
             Expr::MinMax {
                 arguments, greatest, ..
             } => self.list(if *greatest { "GREATEST(" } else { "LEAST(" }, arguments, ")"),
@@ -150,28 +126,15 @@ impl Writer<'_> {
                 argument,
                 array,
                 all,
-            } => {
-                self.quantified(*function, argument, *all);
-                self.operand(array, true, Parent::Other);
-                self.push(")");
-                self.plain(")");
-            }
+            } => self.array_comparison(*function, argument, array, *all),
             Expr::InList {
                 function,
                 argument,
                 list,
                 negated,
             } => self.in_list(*function, argument, list, *negated),
-            Expr::Array { elements, ty, .. } if elements.is_empty() => {
-                self.push(&format!("ARRAY[]::{}", ty.name()));
-            }
-            Expr::Array { elements, .. } => self.list("ARRAY[", elements, "]"),
-            Expr::Row { fields, ty, .. } => {
-                self.list("ROW(", fields, ")");
-                if is_composite(ty.oid) {
-                    self.push(&format!("::{}", ty.name()));
-                }
-            }
+            Expr::Array { elements, ty, .. } => self.array(elements, *ty),
+            Expr::Row { fields, ty, .. } => self.row(fields, *ty),
             Expr::RowComparison {
                 operator,
                 left,
@@ -181,19 +144,61 @@ impl Writer<'_> {
             Expr::Subscript {
                 array, subscripts, ..
             } => self.subscript(array, subscripts),
-            Expr::FieldSelect { record, field, .. } => {
-                self.push("(");
-                self.expr(record, false);
-                let known = row_type(record.ty().oid).and_then(|row| row.names.get(*field as usize).cloned());
-                match known {
-                    Some(name) => self.push(&format!(").{}", identifier(&name))),
-                    None => self.push(&format!(").f{}", field + 1)),
-                }
-            }
-            other => {
-                let shown = explain::show(other, self.columns);
-                self.push(&shown);
-            }
+            Expr::FieldSelect { record, field, .. } => self.field(record, *field as usize),
+            other => self.push(&explain::show(other, self.columns)),
+        }
+    }
+
+    fn column(&mut self, index: usize) {
+        match self.columns.get(index) {
+            Some(name) => self.text.push_str(name),
+            None => self.push(&format!("column{}", index + 1)),
+        }
+    }
+
+    fn not(&mut self, inner: &Expr) {
+        self.plain("(");
+        self.push("NOT ");
+        self.operand(inner, false, Parent::Not);
+        self.plain(")");
+    }
+
+    fn null_if(&mut self, left: &Expr, right: &Expr) {
+        self.push("NULLIF(");
+        self.expr(left, true);
+        self.push(", ");
+        self.expr(right, true);
+        self.push(")");
+    }
+
+    fn array_comparison(&mut self, function: FunctionId, argument: &Expr, array: &Expr, all: bool) {
+        self.quantified(function, argument, all);
+        self.operand(array, true, Parent::Other);
+        self.push(")");
+        self.plain(")");
+    }
+
+    fn array(&mut self, elements: &[Expr], ty: ColumnType) {
+        match elements.is_empty() {
+            true => self.push(&format!("ARRAY[]::{}", ty.name())),
+            false => self.list("ARRAY[", elements, "]"),
+        }
+    }
+
+    fn row(&mut self, fields: &[Expr], ty: ColumnType) {
+        self.list("ROW(", fields, ")");
+        if is_composite(ty.oid) {
+            self.push(&format!("::{}", ty.name()));
+        }
+    }
+
+    fn field(&mut self, record: &Expr, field: usize) {
+        self.push("(");
+        self.expr(record, false);
+        let known = row_type(record.ty().oid).and_then(|row| row.names.get(field).cloned());
+        match known {
+            Some(name) => self.push(&format!(").{}", identifier(&name))),
+            None => self.push(&format!(").f{}", field + 1)),
         }
     }
 
@@ -222,6 +227,7 @@ impl Writer<'_> {
     fn test(&mut self, inner: &Expr, words: &str) {
         self.plain("(");
         self.operand(inner, true, Parent::Other);
+        self.push(" ");
         self.push(words);
         self.plain(")");
     }
@@ -342,17 +348,9 @@ impl Writer<'_> {
     }
 
     fn row_comparison(&mut self, operator: RowOperator, left: &[Expr], right: &[Expr]) {
-        let name = match operator {
-            RowOperator::Equal => " = ",
-            RowOperator::NotEqual => " <> ",
-            RowOperator::Less => " < ",
-            RowOperator::LessOrEqual => " <= ",
-            RowOperator::Greater => " > ",
-            RowOperator::GreaterOrEqual => " >= ",
-        };
         self.plain("(");
         self.list("ROW(", left, ")");
-        self.push(name);
+        self.push(&format!(" {} ", operator.sign()));
         self.list("ROW(", right, ")");
         self.plain(")");
     }

@@ -254,6 +254,34 @@ pub enum RowOperator {
     GreaterOrEqual,
 }
 
+impl BooleanTest {
+    /// As it is written behind its argument.
+    pub fn words(self, negated: bool) -> &'static str {
+        match (self, negated) {
+            (BooleanTest::True, false) => "IS TRUE",
+            (BooleanTest::True, true) => "IS NOT TRUE",
+            (BooleanTest::False, false) => "IS FALSE",
+            (BooleanTest::False, true) => "IS NOT FALSE",
+            (BooleanTest::Unknown, false) => "IS UNKNOWN",
+            (BooleanTest::Unknown, true) => "IS NOT UNKNOWN",
+        }
+    }
+}
+
+impl RowOperator {
+    /// As it is written between two rows.
+    pub fn sign(self) -> &'static str {
+        match self {
+            RowOperator::Equal => "=",
+            RowOperator::NotEqual => "<>",
+            RowOperator::Less => "<",
+            RowOperator::LessOrEqual => "<=",
+            RowOperator::Greater => ">",
+            RowOperator::GreaterOrEqual => ">=",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Subscript {
     Element(Expr),

@@ -32,6 +32,19 @@ impl Unit {
     }
 }
 
+/// Takes the conditions that can be tested once the units of `done` are joined; of several that say the same, one.
+fn take_due(links: &mut [Link], done: u64) -> Vec<Expr> {
+    let is_due = |link: &Link| link.units & !done == 0 && link.condition.is_some();
+    let mut due: Vec<usize> = (0..links.len()).filter(|link| is_due(&links[*link])).collect();
+    let all = due.clone();
+    one_of_each(links, &mut due);
+    let conditions = due.iter().filter_map(|link| links[*link].condition.take());
+    let conditions = conditions.collect();
+    // What else says the same is not asked again.
+    all.into_iter().for_each(|link| links[link].condition = None);
+    conditions
+}
+
 /// Units and links whose orders are compared.
 struct Orders<'u> {
     units: &'u [Unit],
@@ -54,74 +67,7 @@ impl Planner<'_> {
             .collect();
         let mut units = Vec::with_capacity(parts.len());
         for (position, part) in parts.into_iter().enumerate() {
-            let Part {
-                tree,
-                kind,
-                items,
-                conditions,
-                keys,
-            } = part;
-            let mut after = Vec::new();
-            for item in &items {
-                let inside = self.items_read_inside(*item);
-                after.extend(
-                    inside
-                        .into_iter()
-                        .filter(|read| all.contains(read) && !items.contains(read)),
-                );
-            }
-            let lateral = !after.is_empty();
-            let side = match kind {
-                JoinKind::Inner => self.side(tree, conditions)?,
-                _ => {
-                    let own = |link: &&Link| link.units & (1 << position) != 0;
-                    for condition in links
-                        .iter()
-                        .filter(own)
-                        .filter_map(|link| link.condition.as_ref())
-                    {
-                        let read = self.items_read(condition);
-                        after.extend(read.into_iter().filter(|read| all.contains(read)));
-                    }
-                    self.late_side(tree, conditions)?
-                }
-            };
-            let (rows, cost) = match &side {
-                Side::Base {
-                    item,
-                    relation,
-                    conditions,
-                } => {
-                    let borrowed: Vec<&Expr> = conditions.iter().collect();
-                    let access = self.best_access(*item, relation, &borrowed, &[], false);
-                    (access.rows, access.cost)
-                }
-                Side::Parent {
-                    item,
-                    expansion,
-                    conditions,
-                } => {
-                    let borrowed: Vec<&Expr> = conditions.iter().collect();
-                    let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
-                    (members.rows, members.cost)
-                }
-                Side::Ready(joined) => (joined.rows, joined.cost),
-                Side::Used => (0.0, 0.0),
-            };
-            let unique = match lateral {
-                false => Unique::of(keys, rows, cost, &self.items),
-                true => None,
-            };
-            units.push(Unit {
-                kind,
-                items,
-                after,
-                lateral,
-                unique,
-                side,
-                rows,
-                cost,
-            });
+            units.push(self.unit(position, part, &all, &links)?);
         }
         let mut orders = Orders {
             units: &units,
@@ -137,36 +83,68 @@ impl Planner<'_> {
             None => self.alone(first, &[], false)?,
         };
         for position in order.into_iter().skip(1) {
-            let side = std::mem::replace(&mut units[position].side, Side::Used);
+            let unit = &mut units[position];
+            let side = std::mem::replace(&mut unit.side, Side::Used);
             let is_there = |item: &u16| joined.items.contains(item);
-            let early = !units[position].after.iter().all(is_there);
-            let (kind, side) = match units[position].unique.take() {
+            let early = !unit.after.iter().all(is_there);
+            let (kind, side) = match unit.unique.take() {
                 Some(unique) if early => {
                     let side = self.unique_side(position, side, unique, &mut links)?;
                     (JoinKind::Inner, Side::Ready(Box::new(side)))
                 }
-                _ => (units[position].kind, side),
+                _ => (unit.kind, side),
             };
             done |= 1 << position;
-            let is_due = |link: &Link| link.units & !done == 0 && link.condition.is_some();
-            let mut due: Vec<usize> = (0..links.len()).filter(|link| is_due(&links[*link])).collect();
-            let all = due.clone();
-            one_of_each(&links, &mut due);
-            let conditions = due
-                .iter()
-                .filter_map(|link| links[*link].condition.take())
-                .collect();
-            // What else says the same is not asked again.
-            all.into_iter().for_each(|link| links[link].condition = None);
+            let conditions = take_due(&mut links, done);
             joined = match kind {
-                JoinKind::Inner => {
-                    let lateral = units[position].lateral;
-                    self.join_pair(JoinKind::Inner, joined, side, conditions, lateral)?
-                }
+                JoinKind::Inner => self.join_pair(kind, joined, side, conditions, unit.lateral)?,
                 kind => self.join_late(kind, joined, side, conditions)?,
             };
         }
         Ok(joined)
+    }
+
+    /// A part with what it takes to read it alone. `all`: the items that may be on its left.
+    fn unit(&mut self, position: usize, part: Part, all: &[u16], links: &[Link]) -> SqlResult<Unit> {
+        let Part {
+            tree,
+            kind,
+            items,
+            conditions,
+            keys,
+        } = part;
+        let mut after = Vec::new();
+        for item in &items {
+            let inside = self.items_read_inside(*item).into_iter();
+            after.extend(inside.filter(|read| all.contains(read) && !items.contains(read)));
+        }
+        let lateral = !after.is_empty();
+        let side = match kind {
+            JoinKind::Inner => self.side(tree, conditions)?,
+            _ => {
+                let own = links.iter().filter(|link| link.units & (1 << position) != 0);
+                for condition in own.filter_map(|link| link.condition.as_ref()) {
+                    let read = self.items_read(condition).into_iter();
+                    after.extend(read.filter(|read| all.contains(read)));
+                }
+                self.late_side(tree, conditions)?
+            }
+        };
+        let (rows, cost) = self.read_alone(&side);
+        let unique = match lateral {
+            false => Unique::of(keys, rows, cost, &self.items),
+            true => None,
+        };
+        Ok(Unit {
+            kind,
+            items,
+            after,
+            lateral,
+            unique,
+            side,
+            rows,
+            cost,
+        })
     }
 
     /// Rows and cost after adding a unit to a set.

@@ -80,6 +80,25 @@ impl Pairing {
     }
 }
 
+impl Access {
+    /// Of the conditions that a lookup was chosen for, those of the table and those of the join: (the access, what is tested
+    /// with it, what the index does not decide and is tested on the joined row).
+    fn shared_out(self, own: Vec<Expr>, joining: Vec<Expr>) -> (Access, Vec<Expr>, Vec<Expr>) {
+        let known = own.len();
+        let (mut given, mut rest, mut used) = (own, Vec::new(), Vec::new());
+        for (position, condition) in joining.into_iter().enumerate() {
+            if self.used.contains(&(known + position)) {
+                used.push(given.len());
+                given.push(condition);
+            } else {
+                rest.push(condition);
+            }
+        }
+        used.extend(self.used.iter().filter(|position| **position < known));
+        (Access { used, ..self }, given, rest)
+    }
+}
+
 impl Planner<'_> {
     /// What can be said of joining with a side by these conditions, whatever the rows on the left.
     pub(super) fn pairing(
@@ -165,28 +184,12 @@ impl Planner<'_> {
         conditions: Vec<Expr>,
         lateral: bool,
     ) -> SqlResult<Joined> {
-        let (right_items, right_rows, right_cost) = match &side {
-            Side::Base {
-                item,
-                relation,
-                conditions,
-            } => {
-                let borrowed: Vec<&Expr> = conditions.iter().collect();
-                let access = self.best_access(*item, relation, &borrowed, &[], false);
-                (vec![*item], access.rows, access.cost)
-            }
-            Side::Parent {
-                item,
-                expansion,
-                conditions,
-            } => {
-                let borrowed: Vec<&Expr> = conditions.iter().collect();
-                let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
-                (vec![*item], members.rows, members.cost)
-            }
-            Side::Ready(joined) => (joined.items.clone(), joined.rows, joined.cost),
+        let right_items = match &side {
+            Side::Base { item, .. } | Side::Parent { item, .. } => vec![*item],
+            Side::Ready(joined) => joined.items.clone(),
             Side::Used => return Err(SqlError::internal("a unit is joined twice")),
         };
+        let (right_rows, right_cost) = self.read_alone(&side);
         let borrowed: Vec<&Expr> = conditions.iter().collect();
         let (method, rows, cost) = self.method(
             kind,
@@ -206,21 +209,7 @@ impl Planner<'_> {
                 else {
                     return Err(SqlError::internal("only tables are looked up"));
                 };
-                // Conditions that the index does not decide are tested on the joined row.
-                let known = own.len();
-                let mut given = own;
-                let mut rest = Vec::new();
-                let mut used = Vec::new();
-                for (position, condition) in conditions.into_iter().enumerate() {
-                    if access.used.contains(&(known + position)) {
-                        used.push(given.len());
-                        given.push(condition);
-                    } else {
-                        rest.push(condition);
-                    }
-                }
-                used.extend(access.used.iter().filter(|position| **position < known));
-                let access = Access { used, ..access };
+                let (access, given, rest) = access.shared_out(own, conditions);
                 let right = self.scan(item, relation, access, given)?;
                 self.nested_loop(kind, left, right, rest, rows, cost)
             }

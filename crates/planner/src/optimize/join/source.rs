@@ -17,9 +17,35 @@ use mote_sql::bind::query::{
     BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
 };
 use mote_sql::catalog::Relation;
-use mote_sql::expr::{Expr, SortKey};
+use mote_sql::expr::{ExecParameterId, Expr, SortKey};
 
 impl Planner<'_> {
+    /// Rows and cost of a side by its own conditions.
+    pub(super) fn read_alone(&self, side: &Side) -> (f64, f64) {
+        match side {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let access = self.best_access(*item, relation, &borrowed, &[], false);
+                (access.rows, access.cost)
+            }
+            Side::Parent {
+                item,
+                expansion,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
+                (members.rows, members.cost)
+            }
+            Side::Ready(joined) => (joined.rows, joined.cost),
+            Side::Used => (0.0, 0.0),
+        }
+    }
+
     pub(super) fn item_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Side> {
         if let ItemKind::Relation(relation) = &self.items[item as usize].kind {
             let relation = relation.clone();
@@ -86,115 +112,123 @@ impl Planner<'_> {
     }
 
     fn computed_columns(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
-        let width = self.items[item as usize].columns.len();
-        let layout: Vec<Slot> = (0..width).map(|column| (item, column as u16)).collect();
-        match &mut self.items[item as usize].kind {
-            ItemKind::Subquery(slot) => {
-                let query = slot.take();
-                let mut query =
-                    *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
-                let mut rest = Vec::new();
-                for condition in conditions {
-                    if let Some(condition) = self.push_down(item, condition, &mut query) {
-                        self.need(&condition);
-                        rest.push(condition);
-                    }
-                }
-                let marks = std::mem::replace(&mut self.marks, false);
-                let planned = self.query(query, true);
-                self.marks = marks;
-                let planned = planned?;
-                let joined = Joined {
-                    layout,
-                    items: vec![item],
-                    ordered: false,
-                    ..planned
-                };
-                if rest.is_empty() {
-                    Ok(joined)
-                } else {
-                    self.filtered(joined, rest)
-                }
-            }
-            ItemKind::Function(function) => {
-                let (mut calls, columns) = (function.calls.clone(), function.columns.clone());
-                let ordinality = function.ordinality;
-                for call in &mut calls {
-                    self.resolve(call, &[])?;
-                }
-                conditions.iter().for_each(|condition| self.need(condition));
-                let part = all_hold(&conditions, &self.items);
-                let filter = self.conjunction(conditions, &layout)?;
-                let of_item = &self.items[item as usize];
-                let node = Node::FunctionScan(Box::new(FunctionScan {
-                    calls,
-                    columns,
-                    ordinality,
-                    filter,
-                    alias: of_item.alias.as_ref().into(),
-                    names: of_item
-                        .columns
-                        .iter()
-                        .map(|column| column.name.as_ref().into())
-                        .collect(),
-                }));
-                let rows = (FUNCTION_ROWS * part).max(1.0);
-                Ok(Joined {
-                    node,
-                    layout,
-                    items: vec![item],
-                    rows,
-                    cost: FUNCTION_ROWS,
-                    ordered: false,
-                })
-            }
+        match &self.items[item as usize].kind {
+            ItemKind::Subquery(_) => self.derived_table(item, conditions),
+            ItemKind::Function(_) => self.function_scan(item, conditions),
             ItemKind::Cte(number, arguments) => {
                 let (number, arguments) = (*number, arguments.clone());
-                let cte = self.cte_number(number)?;
-                // Planned only now, and it reads what this level was not asked for.
-                if let ItemKind::Cte(_, outer) = &self.items[item as usize].kind
-                    && outer.len() != arguments.len()
-                {
-                    return Err(SqlError::unsupported("WITH query that refers to an outer query"));
-                }
-                let columns = (0..width as u16).collect();
-                let part = all_hold(&conditions, &self.items);
-                let filter = self.conjunction(conditions, &layout)?;
-                let node = Node::CteScan {
-                    cte,
-                    arguments,
-                    columns,
-                    filter,
-                };
-                let rows = (1000.0 * part).max(1.0);
-                Ok(Joined {
-                    node,
-                    layout,
-                    items: vec![item],
-                    rows,
-                    cost: 1000.0,
-                    ordered: false,
-                })
+                self.cte_scan(item, number, arguments, conditions)
             }
             ItemKind::WorkTable(number) => {
                 let number = *number;
-                let node = Node::WorkTableScan {
-                    cte: self.cte_number(number)?,
-                };
-                let joined = Joined {
-                    node,
-                    layout,
-                    items: vec![item],
-                    rows: 100.0,
-                    cost: 100.0,
-                    ordered: false,
-                };
-                self.filtered(joined, conditions)
+                let cte = self.cte_number(number)?;
+                let read = self.all_columns(item, Node::WorkTableScan { cte }, 100.0, 100.0);
+                self.filtered(read, conditions)
             }
             ItemKind::Relation(_) | ItemKind::Computed => {
                 Err(SqlError::internal("a computed item stands in FROM"))
             }
         }
+    }
+
+    /// What a node reads of an item, all columns as they are.
+    fn all_columns(&self, item: u16, node: Node, rows: f64, cost: f64) -> Joined {
+        Joined {
+            node,
+            layout: self.layout_of(item),
+            items: vec![item],
+            rows,
+            cost,
+            ordered: false,
+        }
+    }
+
+    fn layout_of(&self, item: u16) -> Vec<Slot> {
+        let width = self.items[item as usize].columns.len();
+        (0..width).map(|column| (item, column as u16)).collect()
+    }
+
+    /// A sub-query in FROM, with the conditions that may be tested inside of it.
+    fn derived_table(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let ItemKind::Subquery(slot) = &mut self.items[item as usize].kind else {
+            return Err(SqlError::internal("a derived table is a sub-query"));
+        };
+        let query = slot.take();
+        let mut query = *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
+        let mut rest = Vec::new();
+        for condition in conditions {
+            if let Some(condition) = self.push_down(item, condition, &mut query) {
+                self.need(&condition);
+                rest.push(condition);
+            }
+        }
+        let marks = std::mem::replace(&mut self.marks, false);
+        let planned = self.query(query, true);
+        self.marks = marks;
+        let joined = Joined {
+            layout: self.layout_of(item),
+            items: vec![item],
+            ordered: false,
+            ..planned?
+        };
+        match rest.is_empty() {
+            true => Ok(joined),
+            false => self.filtered(joined, rest),
+        }
+    }
+
+    /// Functions in FROM.
+    fn function_scan(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let ItemKind::Function(function) = &self.items[item as usize].kind else {
+            return Err(SqlError::internal("functions in FROM are calls"));
+        };
+        let (mut calls, columns) = (function.calls.clone(), function.columns.clone());
+        let ordinality = function.ordinality;
+        for call in &mut calls {
+            self.resolve(call, &[])?;
+        }
+        conditions.iter().for_each(|condition| self.need(condition));
+        let part = all_hold(&conditions, &self.items);
+        let filter = self.conjunction(conditions, &self.layout_of(item))?;
+        let of_item = &self.items[item as usize];
+        let names = of_item.columns.iter().map(|column| column.name.as_ref().into());
+        let node = Node::FunctionScan(Box::new(FunctionScan {
+            calls,
+            columns,
+            ordinality,
+            filter,
+            alias: of_item.alias.as_ref().into(),
+            names: names.collect(),
+        }));
+        let rows = (FUNCTION_ROWS * part).max(1.0);
+        Ok(self.all_columns(item, node, rows, FUNCTION_ROWS))
+    }
+
+    /// A reference to a WITH query.
+    fn cte_scan(
+        &mut self,
+        item: u16,
+        number: u16,
+        arguments: Vec<(ExecParameterId, Expr)>,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        let cte = self.cte_number(number)?;
+        // Planned only now, and it reads what this level was not asked for.
+        if let ItemKind::Cte(_, outer) = &self.items[item as usize].kind
+            && outer.len() != arguments.len()
+        {
+            return Err(SqlError::unsupported("WITH query that refers to an outer query"));
+        }
+        let width = self.items[item as usize].columns.len();
+        let part = all_hold(&conditions, &self.items);
+        let filter = self.conjunction(conditions, &self.layout_of(item))?;
+        let node = Node::CteScan {
+            cte,
+            arguments,
+            columns: (0..width as u16).collect(),
+            filter,
+        };
+        Ok(self.all_columns(item, node, (1000.0 * part).max(1.0), 1000.0))
     }
 
     /// Moves a condition on a derived table into it, if that does not change the result.

@@ -5,8 +5,7 @@
 use std::fmt::Write;
 
 use mote_common::Oid;
-use mote_types::format_type;
-use mote_types::{Datum, FormatSettings};
+use mote_types::{ColumnType, Datum, FormatSettings, format_type};
 
 use crate::plan::node::*;
 use mote_sql::builtin::function::{AggregateId, FunctionId};
@@ -150,44 +149,20 @@ pub(super) fn shown(expr: &Expr, names: Names<'_>) -> String {
     match expr {
         Expr::Constant(datum, ty) => constant(datum, ty.oid, *ty),
         Expr::Variable { relation, column, .. } => format!("v{relation}.{column}"),
-        Expr::Column { index, .. } => names
-            .columns
-            .get(*index as usize)
-            .cloned()
-            .unwrap_or_else(|| format!("column{}", index + 1)),
+        Expr::Column { index, .. } => match names.columns.get(*index as usize) {
+            Some(name) => name.clone(),
+            None => format!("column{}", index + 1),
+        },
         Expr::Parameter { index, .. } => format!("${}", index + 1),
         Expr::ExecParameter { id, .. } => names.parameters.text(*id),
         Expr::Call {
             function, arguments, ..
         } => call_text(*function, arguments, names),
-        Expr::Routine(call) => {
-            let arguments: Vec<String> = call.arguments.iter().map(sub).collect();
-            format!("{}({})", call.routine.name, arguments.join(", "))
-        }
-        Expr::Cast { argument, ty, .. } => {
-            let inner = sub(argument);
-            // A literal that is read when the statement runs, since its value depends on the session.
-            let inner = match inner.strip_suffix("::unknown") {
-                Some(literal) => literal.to_owned(),
-                None => inner,
-            };
-            let simple =
-                inner.starts_with('(') || matches!(**argument, Expr::Parameter { .. } | Expr::Constant(..));
-            if simple {
-                format!("{inner}::{}", ty.name())
-            } else {
-                format!("({inner})::{}", ty.name())
-            }
-        }
-        Expr::Domain(domain) => {
-            format!(
-                "({})::{}",
-                sub(&domain.argument),
-                format_type(domain.rules.domain, -1)
-            )
-        }
-        Expr::And(parts) => format!("({})", parts.iter().map(sub).collect::<Vec<_>>().join(" AND ")),
-        Expr::Or(parts) => format!("({})", parts.iter().map(sub).collect::<Vec<_>>().join(" OR ")),
+        Expr::Routine(call) => format!("{}({})", call.routine.name, list(&call.arguments, names)),
+        Expr::Cast { argument, ty, .. } => cast_text(argument, *ty, names),
+        Expr::Domain(domain) => domain_text(domain, names),
+        Expr::And(parts) => chain(parts, " AND ", names),
+        Expr::Or(parts) => chain(parts, " OR ", names),
         Expr::Not(inner) => format!("(NOT {})", sub(inner)),
         Expr::IsNull(inner) => format!("({} IS NULL)", sub(inner)),
         Expr::IsNotNull(inner) => format!("({} IS NOT NULL)", sub(inner)),
@@ -195,78 +170,33 @@ pub(super) fn shown(expr: &Expr, names: Names<'_>) -> String {
             argument,
             test,
             negated,
-        } => {
-            let word = match test {
-                BooleanTest::True => "TRUE",
-                BooleanTest::False => "FALSE",
-                BooleanTest::Unknown => "UNKNOWN",
-            };
-            format!(
-                "({} IS {}{word})",
-                sub(argument),
-                if *negated { "NOT " } else { "" }
-            )
-        }
+        } => format!("({} {})", sub(argument), test.words(*negated)),
         Expr::DistinctFrom {
             left, right, negated, ..
-        } => {
-            let word = if *negated {
-                "IS NOT DISTINCT FROM"
-            } else {
-                "IS DISTINCT FROM"
-            };
-            format!("({} {word} {})", sub(left), sub(right))
-        }
+        } => distinct_text(left, right, *negated, names),
         Expr::Case {
             branches, otherwise, ..
-        } => {
-            let mut text = String::from("CASE");
-            for (condition, result) in branches {
-                let _ = write!(text, " WHEN {} THEN {}", sub(condition), sub(result));
-            }
-            if let Some(otherwise) = otherwise {
-                let _ = write!(text, " ELSE {}", sub(otherwise));
-            }
-            text + " END"
-        }
+        } => case_text(branches, otherwise.as_deref(), names),
         Expr::Coalesce { arguments, .. } => format!("COALESCE({})", list(arguments, names)),
         Expr::NullIf { left, right, .. } => format!("NULLIF({}, {})", sub(left), sub(right)),
         Expr::MinMax {
             arguments, greatest, ..
         } => {
-            format!(
-                "{}({})",
-                if *greatest { "GREATEST" } else { "LEAST" },
-                list(arguments, names)
-            )
+            let word = if *greatest { "GREATEST" } else { "LEAST" };
+            format!("{word}({})", list(arguments, names))
         }
         Expr::ArrayComparison {
             function,
             argument,
             array,
             all,
-        } => {
-            let word = if *all { "ALL" } else { "ANY" };
-            format!(
-                "({} {} {word} ({}))",
-                sub(argument),
-                operator_name(*function).unwrap_or("="),
-                sub(array)
-            )
-        }
+        } => array_comparison_text(*function, argument, array, *all, names),
         Expr::InList {
             argument,
-            list: values,
+            list,
             negated,
             ..
-        } => {
-            let (operator, word) = if *negated { ("<>", "ALL") } else { ("=", "ANY") };
-            format!(
-                "({} {operator} {word} ({{{}}}))",
-                sub(argument),
-                list(values, names)
-            )
-        }
+        } => in_list_text(argument, list, *negated, names),
         Expr::Array { elements, .. } => format!("ARRAY[{}]", list(elements, names)),
         Expr::Row { fields, .. } => format!("ROW({})", list(fields, names)),
         Expr::RowComparison {
@@ -274,63 +204,126 @@ pub(super) fn shown(expr: &Expr, names: Names<'_>) -> String {
             left,
             right,
             ..
-        } => {
-            let sign = match operator {
-                RowOperator::Equal => "=",
-                RowOperator::NotEqual => "<>",
-                RowOperator::Less => "<",
-                RowOperator::LessOrEqual => "<=",
-                RowOperator::Greater => ">",
-                RowOperator::GreaterOrEqual => ">=",
-            };
-            format!("(ROW({}) {sign} ROW({}))", list(left, names), list(right, names))
-        }
+        } => row_comparison_text(*operator, left, right, names),
         Expr::SubscriptAssign { container, value, .. } => format!("({} := {})", sub(container), sub(value)),
         Expr::Subscript {
             array, subscripts, ..
-        } => {
-            let mut text = sub(array);
-            for subscript in subscripts {
-                let inside = match subscript {
-                    Subscript::Element(expr) => sub(expr),
-                    Subscript::Slice(lower, upper) => {
-                        let side = |expr: &Option<Expr>| expr.as_ref().map(sub).unwrap_or_default();
-                        format!("{}:{}", side(lower), side(upper))
-                    }
-                };
-                let _ = write!(text, "[{inside}]");
-            }
-            text
-        }
-        Expr::FieldSelect { record, field, .. } => {
-            let row = mote_types::catalog::user::row_type(record.ty().oid);
-            match row.as_ref().and_then(|row| row.names.get(*field as usize)) {
-                Some(name) => format!(
-                    "({}).{}",
-                    sub(record),
-                    mote_grammar::ast::deparse::identifier(name)
-                ),
-                None => format!("({}).f{}", sub(record), field + 1),
-            }
-        }
-        Expr::SubPlan(call) => match &call.kind {
-            SubPlanKind::Scalar if call.bindings.is_empty() => names.parameters.result_of(call.plan),
-            SubPlanKind::Any { negated: true, .. } => format!("(NOT (hashed SubPlan {}))", call.plan + 1),
-            _ => format!("(SubPlan {})", call.plan + 1),
-        },
+        } => subscript_text(array, subscripts, names),
+        Expr::FieldSelect { record, field, .. } => field_text(record, *field as usize, names),
+        Expr::SubPlan(call) => subplan_text(call, names),
         Expr::SessionValue { value, .. } => session_text(*value).to_owned(),
-        Expr::Sequence { call, arguments, .. } => {
-            let name = match call {
-                SequenceCall::NextValue | SequenceCall::NextIdentity => "nextval",
-                SequenceCall::CurrentValue => "currval",
-                SequenceCall::LastValue => "lastval",
-                SequenceCall::SetValue => "setval",
-            };
-            format!("{name}({})", list(arguments, names))
-        }
+        Expr::Sequence { call, arguments, .. } => sequence_text(*call, arguments, names),
         Expr::AggregateResult { index, .. } => format!("aggregate{}", index + 1),
         Expr::Excluded { index, .. } => format!("excluded.{}", index + 1),
     }
+}
+
+fn chain(parts: &[Expr], word: &str, names: Names<'_>) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| shown(part, names)).collect();
+    format!("({})", parts.join(word))
+}
+
+fn cast_text(argument: &Expr, ty: ColumnType, names: Names<'_>) -> String {
+    let inner = shown(argument, names);
+    // A literal that is read when the statement runs, since its value depends on the session.
+    let inner = match inner.strip_suffix("::unknown") {
+        Some(literal) => literal.to_owned(),
+        None => inner,
+    };
+    let simple = inner.starts_with('(') || matches!(argument, Expr::Parameter { .. } | Expr::Constant(..));
+    match simple {
+        true => format!("{inner}::{}", ty.name()),
+        false => format!("({inner})::{}", ty.name()),
+    }
+}
+
+fn domain_text(domain: &DomainExpr, names: Names<'_>) -> String {
+    let name = format_type(domain.rules.domain, -1);
+    format!("({})::{name}", shown(&domain.argument, names))
+}
+
+fn distinct_text(left: &Expr, right: &Expr, negated: bool, names: Names<'_>) -> String {
+    let words = match negated {
+        true => "IS NOT DISTINCT FROM",
+        false => "IS DISTINCT FROM",
+    };
+    format!("({} {words} {})", shown(left, names), shown(right, names))
+}
+
+fn case_text(branches: &[(Expr, Expr)], otherwise: Option<&Expr>, names: Names<'_>) -> String {
+    let mut text = String::from("CASE");
+    for (condition, result) in branches {
+        let (condition, result) = (shown(condition, names), shown(result, names));
+        let _ = write!(text, " WHEN {condition} THEN {result}");
+    }
+    if let Some(otherwise) = otherwise {
+        let _ = write!(text, " ELSE {}", shown(otherwise, names));
+    }
+    text + " END"
+}
+
+fn array_comparison_text(
+    function: FunctionId,
+    argument: &Expr,
+    array: &Expr,
+    all: bool,
+    names: Names<'_>,
+) -> String {
+    let operator = operator_name(function).unwrap_or("=");
+    let word = if all { "ALL" } else { "ANY" };
+    let (argument, array) = (shown(argument, names), shown(array, names));
+    format!("({argument} {operator} {word} ({array}))")
+}
+
+fn in_list_text(argument: &Expr, values: &[Expr], negated: bool, names: Names<'_>) -> String {
+    let (operator, word) = if negated { ("<>", "ALL") } else { ("=", "ANY") };
+    let argument = shown(argument, names);
+    format!("({argument} {operator} {word} ({{{}}}))", list(values, names))
+}
+
+fn row_comparison_text(operator: RowOperator, left: &[Expr], right: &[Expr], names: Names<'_>) -> String {
+    let (left, right) = (list(left, names), list(right, names));
+    format!("(ROW({left}) {} ROW({right}))", operator.sign())
+}
+
+fn subscript_text(array: &Expr, subscripts: &[Subscript], names: Names<'_>) -> String {
+    let mut text = shown(array, names);
+    let side = |expr: &Option<Expr>| expr.as_ref().map(|expr| shown(expr, names)).unwrap_or_default();
+    for subscript in subscripts {
+        let inside = match subscript {
+            Subscript::Element(expr) => shown(expr, names),
+            Subscript::Slice(lower, upper) => format!("{}:{}", side(lower), side(upper)),
+        };
+        let _ = write!(text, "[{inside}]");
+    }
+    text
+}
+
+fn field_text(record: &Expr, field: usize, names: Names<'_>) -> String {
+    let row = mote_types::catalog::user::row_type(record.ty().oid);
+    let record = shown(record, names);
+    match row.as_ref().and_then(|row| row.names.get(field)) {
+        Some(name) => format!("({record}).{}", mote_grammar::ast::deparse::identifier(name)),
+        None => format!("({record}).f{}", field + 1),
+    }
+}
+
+fn subplan_text(call: &SubPlanCall, names: Names<'_>) -> String {
+    match &call.kind {
+        SubPlanKind::Scalar if call.bindings.is_empty() => names.parameters.result_of(call.plan),
+        SubPlanKind::Any { negated: true, .. } => format!("(NOT (hashed SubPlan {}))", call.plan + 1),
+        _ => format!("(SubPlan {})", call.plan + 1),
+    }
+}
+
+fn sequence_text(call: SequenceCall, arguments: &[Expr], names: Names<'_>) -> String {
+    let function = match call {
+        SequenceCall::NextValue | SequenceCall::NextIdentity => "nextval",
+        SequenceCall::CurrentValue => "currval",
+        SequenceCall::LastValue => "lastval",
+        SequenceCall::SetValue => "setval",
+    };
+    format!("{function}({})", list(arguments, names))
 }
 
 fn session_text(value: SessionValue) -> &'static str {
@@ -363,7 +356,7 @@ fn call_text(function: FunctionId, arguments: &[Expr], names: Names<'_>) -> Stri
     }
 }
 
-fn constant(datum: &Datum, oid: Oid, ty: mote_types::ColumnType) -> String {
+fn constant(datum: &Datum, oid: Oid, ty: ColumnType) -> String {
     use mote_types::oid;
     if datum.is_null() {
         return format!("NULL::{}", ty.name());

@@ -14,44 +14,11 @@ type Attributes = Vec<(&'static str, Value)>;
 
 pub(super) fn title(plan: &QueryPlan, verbose: bool, node: &Node) -> (String, Attributes) {
     match node {
-        Node::SeqScan(scan) => {
-            let line = format!("Seq Scan on {}", scanned(&scan.relation, &scan.alias, verbose));
-            let mut attributes = kind("Seq Scan");
-            relation(&mut attributes, &scan.relation, &scan.alias, verbose);
-            (line, attributes)
-        }
-        Node::VirtualScan(scan) => {
-            let mut attributes = kind("Seq Scan");
-            relation(&mut attributes, &scan.relation, &None, verbose);
-            (
-                format!("Seq Scan on {}", named(&scan.relation, verbose)),
-                attributes,
-            )
-        }
+        Node::SeqScan(scan) => table_scan("Seq Scan", &scan.relation, &scan.alias, verbose),
+        Node::VirtualScan(scan) => table_scan("Seq Scan", &scan.relation, &None, verbose),
         Node::IndexScan(scan) => index_scan(scan, verbose),
-        Node::IndexUnion(union) => {
-            let mut attributes = kind("Index Union");
-            relation(&mut attributes, &union.relation, &union.alias, verbose);
-            let table = scanned(&union.relation, &union.alias, verbose);
-            (format!("Index Union on {table}"), attributes)
-        }
-        Node::FunctionScan(scan) => {
-            // Several in ROWS FROM are told by the alias alone.
-            let name = match &scan.calls[..] {
-                [Expr::Call { function, .. }] => Some(function.signature().name.to_owned()),
-                [Expr::Routine(call)] => Some(call.routine.name.clone()),
-                _ => None,
-            };
-            let mut attributes = kind("Function Scan");
-            attributes.extend(name.iter().map(|name| ("Function Name", text(name))));
-            attributes.push(("Alias", text(&scan.alias)));
-            let line = match name {
-                Some(name) if *name == *scan.alias => format!("Function Scan on {name}"),
-                Some(name) => format!("Function Scan on {name} {}", scan.alias),
-                None => format!("Function Scan on {}", scan.alias),
-            };
-            (line, attributes)
-        }
+        Node::IndexUnion(union) => table_scan("Index Union", &union.relation, &union.alias, verbose),
+        Node::FunctionScan(scan) => function_scan(scan),
         Node::CteScan { cte, .. } => {
             let name = plan.ctes[*cte as usize].name.clone();
             named_scan("CTE Scan", "CTE Name", Some(name))
@@ -82,17 +49,7 @@ pub(super) fn title(plan: &QueryPlan, verbose: bool, node: &Node) -> (String, At
         Node::Aggregate(_) | Node::Distinct { on: None, .. } => {
             ("HashAggregate".to_owned(), strategy("Aggregate", "Hashed"))
         }
-        Node::SetOperation { kind, all, .. } => {
-            let word = match kind {
-                SetOperationKind::Union => "Union",
-                SetOperationKind::Intersect => "Intersect",
-                SetOperationKind::Except => "Except",
-            };
-            let command = format!("{word}{}", if *all { " All" } else { "" });
-            let mut attributes = strategy("SetOp", "Hashed");
-            attributes.push(("Command", text(&command)));
-            (format!("HashSetOp {command}"), attributes)
-        }
+        Node::SetOperation { kind, all, .. } => set_operation(*kind, *all),
         Node::Insert(insert) => modify("Insert", &insert.relation, verbose),
         Node::Update(update) => modify("Update", &update.relation, verbose),
         Node::Delete(delete) => modify("Delete", &delete.relation, verbose),
@@ -139,6 +96,45 @@ fn relation(attributes: &mut Attributes, relation: &Relation, alias: &Option<Box
         attributes.push(("Schema", text(&relation.schema)));
     }
     attributes.push(("Alias", text(called(relation, alias))));
+}
+
+fn table_scan(name: &str, table: &Relation, alias: &Option<Box<str>>, verbose: bool) -> (String, Attributes) {
+    let mut attributes = kind(name);
+    relation(&mut attributes, table, alias, verbose);
+    (
+        format!("{name} on {}", scanned(table, alias, verbose)),
+        attributes,
+    )
+}
+
+fn function_scan(scan: &FunctionScan) -> (String, Attributes) {
+    // Several in ROWS FROM are told by the alias alone.
+    let name = match &scan.calls[..] {
+        [Expr::Call { function, .. }] => Some(function.signature().name.to_owned()),
+        [Expr::Routine(call)] => Some(call.routine.name.clone()),
+        _ => None,
+    };
+    let mut attributes = kind("Function Scan");
+    attributes.extend(name.iter().map(|name| ("Function Name", text(name))));
+    attributes.push(("Alias", text(&scan.alias)));
+    let line = match name {
+        Some(name) if *name == *scan.alias => format!("Function Scan on {name}"),
+        Some(name) => format!("Function Scan on {name} {}", scan.alias),
+        None => format!("Function Scan on {}", scan.alias),
+    };
+    (line, attributes)
+}
+
+fn set_operation(kind: SetOperationKind, all: bool) -> (String, Attributes) {
+    let word = match kind {
+        SetOperationKind::Union => "Union",
+        SetOperationKind::Intersect => "Intersect",
+        SetOperationKind::Except => "Except",
+    };
+    let command = format!("{word}{}", if all { " All" } else { "" });
+    let mut attributes = strategy("SetOp", "Hashed");
+    attributes.push(("Command", text(&command)));
+    (format!("HashSetOp {command}"), attributes)
 }
 
 fn index_scan(scan: &IndexScan, verbose: bool) -> (String, Attributes) {
