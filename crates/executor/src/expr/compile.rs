@@ -91,6 +91,58 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             test: *test,
             negated: *negated,
         },
+        Expr::DistinctFrom { .. }
+        | Expr::NullIf { .. }
+        | Expr::ArrayComparison { .. }
+        | Expr::InList { .. }
+        | Expr::RowComparison { .. } => compile_comparison(expr)?,
+        Expr::Case {
+            branches, otherwise, ..
+        } => compile_case(branches, otherwise.as_deref())?,
+        Expr::Coalesce { arguments, .. } => Expression::Coalesce(compile_all(arguments)?),
+        Expr::MinMax {
+            arguments, greatest, ..
+        } => Expression::MinMax {
+            arguments: compile_all(arguments)?,
+            greatest: *greatest,
+        },
+        Expr::Array { .. }
+        | Expr::Row { .. }
+        | Expr::SubscriptAssign { .. }
+        | Expr::Subscript { .. }
+        | Expr::FieldSelect { .. } => compile_container(expr)?,
+        // The tree is compiled with the program; here stands its number and what it is asked.
+        Expr::SubPlan(call) => compile_subplan(call)?,
+        Expr::SessionValue { value, ty } => Expression::SessionValue {
+            value: *value,
+            ty: *ty,
+        },
+        Expr::Sequence { call, arguments, .. } => Expression::Sequence {
+            call: *call,
+            arguments: compile_all(arguments)?,
+        },
+    })
+}
+
+fn compile_case(branches: &[(Expr, Expr)], otherwise: Option<&Expr>) -> SqlResult<Expression> {
+    let branches = branches
+        .iter()
+        .map(|(condition, result)| Ok((compile(condition)?, compile(result)?)))
+        .collect::<SqlResult<_>>()?;
+    // CASE without ELSE answers NULL.
+    let otherwise = match otherwise {
+        Some(otherwise) => compile(otherwise)?,
+        None => Expression::Constant(Datum::Null),
+    };
+    Ok(Expression::Case {
+        branches,
+        otherwise: Box::new(otherwise),
+    })
+}
+
+/// Comparisons that SQL writes in words or over lists, each by the functions that the binder found for its operands.
+fn compile_comparison(expr: &Expr) -> SqlResult<Expression> {
+    Ok(match expr {
         Expr::DistinctFrom {
             equals,
             left,
@@ -102,24 +154,6 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             right: compile(right)?,
             negated: *negated,
         })),
-        Expr::Case {
-            branches, otherwise, ..
-        } => {
-            let branches = branches
-                .iter()
-                .map(|(condition, result)| Ok((compile(condition)?, compile(result)?)))
-                .collect::<SqlResult<_>>()?;
-            // CASE without ELSE answers NULL.
-            let otherwise = match otherwise {
-                Some(otherwise) => compile(otherwise)?,
-                None => Expression::Constant(Datum::Null),
-            };
-            Expression::Case {
-                branches,
-                otherwise: Box::new(otherwise),
-            }
-        }
-        Expr::Coalesce { arguments, .. } => Expression::Coalesce(compile_all(arguments)?),
         Expr::NullIf {
             equals, left, right, ..
         } => Expression::NullIf(Box::new(NullIf {
@@ -127,12 +161,6 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             left: compile(left)?,
             right: compile(right)?,
         })),
-        Expr::MinMax {
-            arguments, greatest, ..
-        } => Expression::MinMax {
-            arguments: compile_all(arguments)?,
-            greatest: *greatest,
-        },
         Expr::ArrayComparison {
             function,
             argument,
@@ -156,30 +184,6 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             compile_all(list)?.into_vec(),
             *negated,
         ))),
-        Expr::Array {
-            elements,
-            ty,
-            multidimensional,
-        } => Expression::Array(Box::new(ArrayConstructor {
-            elements: compile_all(elements)?,
-            element: element_of(*ty),
-            multidimensional: *multidimensional,
-        })),
-        // An anonymous record has no type of its own: its fields' types are taken from the expressions.
-        Expr::Row { fields, names, ty } => Expression::Row {
-            ty: Arc::new(RowType {
-                of: if is_composite(ty.oid) {
-                    ty.oid
-                } else {
-                    Oid::INVALID
-                },
-                ..RowType::named(
-                    fields.iter().map(Expr::ty).collect(),
-                    names.iter().map(|name| (&**name).into()).collect(),
-                )
-            }),
-            fields: compile_all(fields)?,
-        },
         Expr::RowComparison {
             operator,
             left,
@@ -196,6 +200,30 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
                 .map(|(&equal, &less)| pair_order(equal, less))
                 .collect::<SqlResult<_>>()?,
         })),
+        _ => {
+            return Err(SqlError::internal(
+                "an expression of another kind is no comparison",
+            ));
+        }
+    })
+}
+
+/// Arrays, rows and `jsonb`: made of parts, and the parts of them.
+fn compile_container(expr: &Expr) -> SqlResult<Expression> {
+    Ok(match expr {
+        Expr::Array {
+            elements,
+            ty,
+            multidimensional,
+        } => Expression::Array(Box::new(ArrayConstructor {
+            elements: compile_all(elements)?,
+            element: element_of(*ty),
+            multidimensional: *multidimensional,
+        })),
+        Expr::Row { fields, names, ty } => Expression::Row {
+            ty: row_type_of(fields, names, *ty),
+            fields: compile_all(fields)?,
+        },
         Expr::SubscriptAssign {
             container,
             subscripts,
@@ -213,10 +241,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             ty,
         } => Expression::SubscriptAssign(Box::new(SubscriptAssignment {
             container: compile(container)?,
-            subscripts: subscripts
-                .iter()
-                .map(compile_subscript)
-                .collect::<SqlResult<_>>()?,
+            subscripts: compile_subscripts(subscripts)?,
             value: compile(value)?,
             element: element_of(*ty),
         })),
@@ -230,26 +255,14 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             array, subscripts, ..
         } => Expression::Subscript(Box::new(Subscripting {
             array: compile(array)?,
-            subscripts: subscripts
-                .iter()
-                .map(compile_subscript)
-                .collect::<SqlResult<_>>()?,
+            subscripts: compile_subscripts(subscripts)?,
         })),
         Expr::FieldSelect { record, field, ty } => Expression::Field {
             record: Box::new(compile(record)?),
             field: *field as usize,
             ty: *ty,
         },
-        // The tree is compiled with the program; here stands its number and what it is asked.
-        Expr::SubPlan(call) => compile_subplan(call)?,
-        Expr::SessionValue { value, ty } => Expression::SessionValue {
-            value: *value,
-            ty: *ty,
-        },
-        Expr::Sequence { call, arguments, .. } => Expression::Sequence {
-            call: *call,
-            arguments: compile_all(arguments)?,
-        },
+        _ => return Err(SqlError::internal("an expression of another kind has no parts")),
     })
 }
 
@@ -296,10 +309,26 @@ fn compile_elements(subscripts: &[Subscript]) -> SqlResult<Box<[Expression]>> {
     subscripts.iter().map(element).collect()
 }
 
-fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {
-    Ok(match subscript {
-        Subscript::Element(expr) => SubscriptTerm::Element(compile(expr)?),
-        Subscript::Slice(from, to) => SubscriptTerm::Slice(compile_option(from)?, compile_option(to)?),
+fn compile_subscripts(subscripts: &[Subscript]) -> SqlResult<Box<[SubscriptTerm]>> {
+    let term = |subscript: &Subscript| {
+        Ok(match subscript {
+            Subscript::Element(expr) => SubscriptTerm::Element(compile(expr)?),
+            Subscript::Slice(from, to) => SubscriptTerm::Slice(compile_option(from)?, compile_option(to)?),
+        })
+    };
+    subscripts.iter().map(term).collect()
+}
+
+/// The type of a row's value. An anonymous record has none of its own: its fields' types are taken from the expressions.
+fn row_type_of(fields: &[Expr], names: &[Box<str>], ty: ColumnType) -> Arc<RowType> {
+    let types = fields.iter().map(Expr::ty).collect();
+    let names = names.iter().map(|name| (&**name).into()).collect();
+    Arc::new(RowType {
+        of: match is_composite(ty.oid) {
+            true => ty.oid,
+            false => Oid::INVALID,
+        },
+        ..RowType::named(types, names)
     })
 }
 

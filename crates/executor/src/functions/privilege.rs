@@ -37,106 +37,127 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
     };
     let wanted = text(&rest[rest.len() - 1]).to_string();
     let Some(role) = role else { return Ok(Datum::Null) };
-    match site.name {
-        "pg_has_role" => {
-            let Some(other) = role_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            let catalog = &runtime.session().catalog;
-            // Any of the privileges in the list is enough, in all of these functions.
-            let mut held = is_superuser(runtime, role);
-            for word in wanted.split(',') {
-                held |= match &*word.trim().to_ascii_uppercase() {
-                    // To have its privileges; to be able to become it; to make others members.
-                    "USAGE" => memberships(catalog, role).contains(&other),
-                    "MEMBER" => belongs(catalog, role, other),
-                    "USAGE WITH GRANT OPTION"
-                    | "USAGE WITH ADMIN OPTION"
-                    | "MEMBER WITH GRANT OPTION"
-                    | "MEMBER WITH ADMIN OPTION" => administers(catalog, role, other),
-                    _ => return Err(unrecognized(word)),
-                };
-            }
-            Ok(Datum::Bool(held))
-        }
+    let held = match site.name {
+        "pg_has_role" => holds_role(runtime, role, &rest[0], &wanted)?,
         "has_table_privilege"
         | "has_sequence_privilege"
         | "has_any_column_privilege"
-        | "has_column_privilege" => {
-            let Some(relation) = relation_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            if of_column && !has_column(&relation, &rest[1])? {
-                return Ok(Datum::Null);
-            }
-            let parsed = match site.name {
-                "has_sequence_privilege" => {
-                    require_sequence(&relation)?;
-                    parse_among(&wanted, &["USAGE", "SELECT", "UPDATE"])?
-                }
-                "has_table_privilege" => parse_of_table(&wanted)?,
-                _ => parse(&wanted)?,
-            };
-            // Nobody writes catalogs, but a superuser may do all.
-            if is_superuser(runtime, role) {
-                return Ok(Datum::Bool(!parsed.is_empty()));
-            }
-            let session = runtime.session();
-            let any = parsed
-                .into_iter()
-                .any(|bit| has_privileges(&session.catalog, &relation, role, bit));
-            Ok(Datum::Bool(any))
-        }
-        "has_schema_privilege" => {
-            let Some(schema) = schema_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            let session = runtime.session();
-            let held = match session.catalog.current().schemas.get(&schema) {
-                Some(entry) => schema_privileges(&session.catalog, &entry.object, role),
-                None if is_superuser(runtime, role) => u32::MAX,
-                // Built in.
-                None => privilege::USAGE,
-            };
-            Ok(Datum::Bool(parse(&wanted)?.iter().any(|bit| held & bit != 0)))
-        }
-        "has_function_privilege" => {
-            let Some(function) = function_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            parse(&wanted)?;
-            let session = runtime.session();
-            let catalog = session.catalog.current();
-            let known = catalog.routine(function);
-            Ok(Datum::Bool(known.is_none_or(|entry| {
-                may_execute(&session.catalog, &entry.described, role)
-            })))
-        }
-        "has_database_privilege" => {
-            let Some(database) = database_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            let held = database_privileges(&runtime.session().catalog, database, role);
-            Ok(Datum::Bool(parse(&wanted)?.iter().any(|bit| held & bit != 0)))
-        }
-        "has_type_privilege" => {
-            let Some(ty) = type_of(runtime, &rest[0])? else {
-                return Ok(Datum::Null);
-            };
-            parse_among(&wanted, &["USAGE"])?;
-            let session = runtime.session();
-            let catalog = session.catalog.current();
-            let allowed = catalog.user_type(ty).is_none_or(|entry| {
-                type_privileges(&session.catalog, &entry.stored, role) & privilege::USAGE != 0
-            });
-            Ok(Datum::Bool(allowed))
-        }
+        | "has_column_privilege" => holds_on_relation(runtime, site, role, rest, &wanted)?,
+        "has_schema_privilege" => holds_on_schema(runtime, role, &rest[0], &wanted)?,
+        "has_function_privilege" => holds_on_function(runtime, role, &rest[0], &wanted)?,
+        "has_database_privilege" => holds_on_database(runtime, role, &rest[0], &wanted)?,
+        "has_type_privilege" => holds_on_type(runtime, role, &rest[0], &wanted)?,
         // Everybody may use every language.
         _ => {
             parse(&wanted)?;
-            Ok(Datum::Bool(true))
+            Some(true)
         }
+    };
+    Ok(held.map_or(Datum::Null, Datum::Bool))
+}
+
+/// Whether a role holds any of the privileges of a list, which is enough in all of these functions; None: the OID of the
+/// object names nothing.
+type Held = SqlResult<Option<bool>>;
+
+fn holds_role(runtime: &mut Runtime<'_, '_>, role: Oid, other: &Datum, wanted: &str) -> Held {
+    let Some(other) = role_of(runtime, other)? else {
+        return Ok(None);
+    };
+    let catalog = &runtime.session().catalog;
+    let mut held = is_superuser(runtime, role);
+    for word in wanted.split(',') {
+        held |= match &*word.trim().to_ascii_uppercase() {
+            // To have its privileges; to be able to become it; to make others members.
+            "USAGE" => memberships(catalog, role).contains(&other),
+            "MEMBER" => belongs(catalog, role, other),
+            "USAGE WITH GRANT OPTION"
+            | "USAGE WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION"
+            | "MEMBER WITH ADMIN OPTION" => administers(catalog, role, other),
+            _ => return Err(unrecognized(word)),
+        };
     }
+    Ok(Some(held))
+}
+
+fn holds_on_relation(
+    runtime: &mut Runtime<'_, '_>,
+    site: &CallSite,
+    role: Oid,
+    rest: &[Datum],
+    wanted: &str,
+) -> Held {
+    let Some(relation) = relation_of(runtime, &rest[0])? else {
+        return Ok(None);
+    };
+    if site.name == "has_column_privilege" && !has_column(&relation, &rest[1])? {
+        return Ok(None);
+    }
+    let parsed = match site.name {
+        "has_sequence_privilege" => {
+            require_sequence(&relation)?;
+            parse_among(wanted, &["USAGE", "SELECT", "UPDATE"])?
+        }
+        "has_table_privilege" => parse_of_table(wanted)?,
+        _ => parse(wanted)?,
+    };
+    // Nobody writes catalogs, but a superuser may do all.
+    if is_superuser(runtime, role) {
+        return Ok(Some(!parsed.is_empty()));
+    }
+    let catalog = &runtime.session().catalog;
+    let mut parsed = parsed.into_iter();
+    Ok(Some(
+        parsed.any(|bit| has_privileges(catalog, &relation, role, bit)),
+    ))
+}
+
+fn holds_on_schema(runtime: &mut Runtime<'_, '_>, role: Oid, schema: &Datum, wanted: &str) -> Held {
+    let Some(schema) = schema_of(runtime, schema)? else {
+        return Ok(None);
+    };
+    let session = runtime.session();
+    let held = match session.catalog.current().schemas.get(&schema) {
+        Some(entry) => schema_privileges(&session.catalog, &entry.object, role),
+        None if is_superuser(runtime, role) => u32::MAX,
+        // Built in.
+        None => privilege::USAGE,
+    };
+    Ok(Some(parse(wanted)?.iter().any(|bit| held & bit != 0)))
+}
+
+fn holds_on_function(runtime: &mut Runtime<'_, '_>, role: Oid, function: &Datum, wanted: &str) -> Held {
+    let Some(function) = function_of(runtime, function)? else {
+        return Ok(None);
+    };
+    parse(wanted)?;
+    let session = runtime.session();
+    let catalog = session.catalog.current();
+    let known = catalog.routine(function);
+    Ok(Some(known.is_none_or(|entry| {
+        may_execute(&session.catalog, &entry.described, role)
+    })))
+}
+
+fn holds_on_database(runtime: &mut Runtime<'_, '_>, role: Oid, database: &Datum, wanted: &str) -> Held {
+    let Some(database) = database_of(runtime, database)? else {
+        return Ok(None);
+    };
+    let held = database_privileges(&runtime.session().catalog, database, role);
+    Ok(Some(parse(wanted)?.iter().any(|bit| held & bit != 0)))
+}
+
+fn holds_on_type(runtime: &mut Runtime<'_, '_>, role: Oid, ty: &Datum, wanted: &str) -> Held {
+    let Some(ty) = type_of(runtime, ty)? else {
+        return Ok(None);
+    };
+    parse_among(wanted, &["USAGE"])?;
+    let session = runtime.session();
+    let catalog = session.catalog.current();
+    Ok(Some(catalog.user_type(ty).is_none_or(|entry| {
+        type_privileges(&session.catalog, &entry.stored, role) & privilege::USAGE != 0
+    })))
 }
 
 fn is_superuser(runtime: &Runtime<'_, '_>, role: Oid) -> bool {
