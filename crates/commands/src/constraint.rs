@@ -118,58 +118,13 @@ fn add_key(
         );
         return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     }
-    let mut keys = Vec::with_capacity(key.columns.len());
-    for name in &key.columns {
-        let position = columns::column_position(table, name)
-            .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
-        if keys.iter().any(|k: &StoredIndexKey| k.column == Some(position)) {
-            let kind = if primary { "primary key" } else { "unique" };
-            return Err(SqlError::new(
-                state::DUPLICATE_COLUMN,
-                format!("column \"{name}\" appears twice in {kind} constraint"),
-            ));
-        }
-        // Looks through the rows if there are any; a new table's column is NOT NULL by now.
-        if primary && !table.columns[position as usize].not_null {
-            not_null::set_not_null(table, position, context)?;
-        }
-        let column = &table.columns[position as usize];
-        keys.push(StoredIndexKey::of_column(position, column));
-    }
+    let keys = resolve_key(constraint, key, primary, table, context)?;
     let include = key
         .include
         .iter()
         .map(|name| columns::column_position(table, name))
         .collect::<SqlResult<Vec<_>>>()?;
-    let schema_oid = Oid(table.schema);
-    let name = match &constraint.name {
-        Some(name) => {
-            require_new_name(table, name)?;
-            // The index is a relation of this name.
-            schema::reserve_name(schema_oid, name, context)?;
-            if schema::relation_exists(schema_oid, name, context) {
-                return Err(schema::already_exists(name));
-            }
-            name.to_string()
-        }
-        None => {
-            let taken = |name: &str| constraint_name_taken(table, name) || name == table.name;
-            let columns: Vec<&str> = key.columns.iter().map(|c| &**c).collect();
-            let mut parts = vec![table.name.as_str()];
-            // `t_pkey`, but `t_a_b_key`.
-            if !primary {
-                parts.extend(columns);
-                parts.extend(key.include.iter().map(|name| &**name));
-            }
-            schema::choose_name(
-                schema_oid,
-                &parts,
-                if primary { "pkey" } else { "key" },
-                taken,
-                context,
-            )
-        }
-    };
+    let name = key_name(constraint, key, primary, table, context)?;
     let specification = index_build::IndexSpecification {
         name: name.clone(),
         method: IndexMethod::Btree,
@@ -204,6 +159,63 @@ fn add_key(
         parent: None,
     });
     Ok(())
+}
+
+/// The columns of a key; those of a primary key become NOT NULL.
+fn resolve_key(
+    constraint: &Constraint,
+    key: &KeyConstraint,
+    primary: bool,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<StoredIndexKey>> {
+    let mut keys = Vec::with_capacity(key.columns.len());
+    for name in &key.columns {
+        let position = columns::column_position(table, name)
+            .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
+        if keys.iter().any(|k: &StoredIndexKey| k.column == Some(position)) {
+            let kind = if primary { "primary key" } else { "unique" };
+            return Err(SqlError::new(
+                state::DUPLICATE_COLUMN,
+                format!("column \"{name}\" appears twice in {kind} constraint"),
+            ));
+        }
+        // Looks through the rows if there are any; a new table's column is NOT NULL by now.
+        if primary && !table.columns[position as usize].not_null {
+            not_null::set_not_null(table, position, context)?;
+        }
+        let column = &table.columns[position as usize];
+        keys.push(StoredIndexKey::of_column(position, column));
+    }
+    Ok(keys)
+}
+
+/// The name of a key and of its index, which is free: as written, else after the table and the columns.
+fn key_name(
+    constraint: &Constraint,
+    key: &KeyConstraint,
+    primary: bool,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<String> {
+    let schema_oid = Oid(table.schema);
+    if let Some(name) = &constraint.name {
+        require_new_name(table, name)?;
+        // The index is a relation of this name.
+        schema::reserve_name(schema_oid, name, context)?;
+        if schema::relation_exists(schema_oid, name, context) {
+            return Err(schema::already_exists(name));
+        }
+        return Ok(name.to_string());
+    }
+    let taken = |name: &str| constraint_name_taken(table, name) || name == table.name;
+    let mut parts = vec![table.name.as_str()];
+    // `t_pkey`, but `t_a_b_key`.
+    if !primary {
+        parts.extend(key.columns.iter().chain(&key.include).map(|name| &**name));
+    }
+    let label = if primary { "pkey" } else { "key" };
+    Ok(schema::choose_name(schema_oid, &parts, label, taken, context))
 }
 
 /// Where a constraint comes from.

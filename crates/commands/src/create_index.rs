@@ -3,12 +3,12 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_grammar::ast::{CreateIndex, IndexValue};
+use mote_grammar::ast::{CreateIndex, IndexElement, IndexValue};
 use mote_sql::catalog::index_method::{IndexMethod, UNSUPPORTED_METHODS};
 
 use super::{columns, in_use, index_build, index_keys, index_options, partition_index, schema};
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::stored::StoredObject;
+use mote_catalog::catalog_store::stored::{StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -52,53 +52,15 @@ pub(super) fn run(
     };
     let mut table = schema::relation_for_change(&create.table, lock, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
-    if !table.kind.has_rows() {
-        let message = format!("cannot create index on relation \"{}\"", table.name);
-        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(table.kind.not_supported()));
-    }
-    // A query of this session that stands open does not fill the new index.
-    in_use::refuse_table("CREATE INDEX", &table, context)?;
-    if create.concurrently && table.partitioning.is_some() {
-        let message = format!(
-            "cannot create index on partitioned table \"{}\" concurrently",
-            table.name
-        );
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-    }
-    let schema_oid = Oid(table.schema);
-    if create.elements.len() > KEY_COLUMNS_MAX {
-        return Err(SqlError::new(
-            state::TOO_MANY_COLUMNS,
-            format!("cannot use more than {KEY_COLUMNS_MAX} columns in an index"),
-        ));
-    }
+    refuse_table(create, &table, context)?;
     let over = index_keys::resolve(create, method, &table, context)?;
-    let mut include = Vec::new();
-    for element in &create.include {
-        let IndexValue::Column(name) = &element.value else {
-            return Err(SqlError::new(
-                state::FEATURE_NOT_SUPPORTED,
-                "expressions are not supported in included columns",
-            ));
-        };
-        include.push(columns::column_position(&table, name)?);
-    }
+    let include = included_columns(create, &table)?;
     let name = match &create.name {
-        Some(name) => {
-            schema::reserve_name(schema_oid, name, context)?;
-            if schema::relation_exists(schema_oid, name, context) {
-                if create.if_not_exists {
-                    let message = format!("relation \"{name}\" already exists, skipping");
-                    schema::notice(state::DUPLICATE_TABLE, message, context);
-                    return Ok(TAG);
-                }
-                return Err(schema::already_exists(name));
-            }
-            name.to_string()
-        }
+        Some(name) if !is_free(create, name, Oid(table.schema), context)? => return Ok(TAG),
+        Some(name) => name.to_string(),
         None => {
             let parts = index_build::name_parts(&over.keys, &include, &table);
-            schema::choose_name(schema_oid, &parts, "idx", |_| false, context)
+            schema::choose_name(Oid(table.schema), &parts, "idx", |_| false, context)
         }
     };
     let specification = index_build::IndexSpecification {
@@ -124,6 +86,65 @@ pub(super) fn run(
         partition_index::provide_in_partitions(relation, made, context)?;
     }
     Ok(TAG)
+}
+
+/// Refuses a table that cannot have such an index, or not now.
+fn refuse_table(
+    create: &CreateIndex,
+    table: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if !table.kind.has_rows() {
+        let message = format!("cannot create index on relation \"{}\"", table.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).detail(table.kind.not_supported()));
+    }
+    // A query of this session that stands open does not fill the new index.
+    in_use::refuse_table("CREATE INDEX", table, context)?;
+    if create.concurrently && table.partitioning.is_some() {
+        let message = format!(
+            "cannot create index on partitioned table \"{}\" concurrently",
+            table.name
+        );
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    if create.elements.len() > KEY_COLUMNS_MAX {
+        return Err(SqlError::new(
+            state::TOO_MANY_COLUMNS,
+            format!("cannot use more than {KEY_COLUMNS_MAX} columns in an index"),
+        ));
+    }
+    Ok(())
+}
+
+/// The positions of INCLUDE's columns.
+fn included_columns(create: &CreateIndex, table: &StoredRelation) -> SqlResult<Vec<u16>> {
+    let position = |element: &IndexElement| match &element.value {
+        IndexValue::Column(name) => columns::column_position(table, name),
+        _ => Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "expressions are not supported in included columns",
+        )),
+    };
+    create.include.iter().map(position).collect()
+}
+
+/// Reserves the name that is written. False: it is taken, and IF NOT EXISTS makes that a notice.
+fn is_free(
+    create: &CreateIndex,
+    name: &str,
+    schema_oid: Oid,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<bool> {
+    schema::reserve_name(schema_oid, name, context)?;
+    if !schema::relation_exists(schema_oid, name, context) {
+        return Ok(true);
+    }
+    if !create.if_not_exists {
+        return Err(schema::already_exists(name));
+    }
+    let message = format!("relation \"{name}\" already exists, skipping");
+    schema::notice(state::DUPLICATE_TABLE, message, context);
+    Ok(false)
 }
 
 /// The method that the statement names, if an index of it can be what the statement says.

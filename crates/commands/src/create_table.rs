@@ -10,7 +10,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableDefinition;
 use mote_grammar::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OptionValue,
-    Persistence, TableElement, TypeName,
+    Persistence, QualifiedName, TableElement, TypeName,
 };
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, oid};
@@ -306,18 +306,7 @@ pub(super) fn define_column(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredColumn> {
     refuse_system_name(&column.name)?;
-    // All of these mean the one order of text that there is.
-    if let Some(collation) = &column.collation
-        && !matches!(
-            collation.last(),
-            "C" | "POSIX" | "default" | "ucs_basic" | "C.UTF-8" | "C.utf8"
-        )
-    {
-        return Err(SqlError::unsupported(format_args!(
-            "collation \"{}\"",
-            collation.last()
-        )));
-    }
+    refuse_collation(column)?;
     let Some(type_name) = &column.type_name else {
         return Err(SqlError::unsupported("a column without a type"));
     };
@@ -347,11 +336,7 @@ pub(super) fn define_column(
         statistics_target: None,
     };
     if serial.is_some() {
-        if column
-            .type_name
-            .as_ref()
-            .is_some_and(|name| !name.array_bounds.is_empty())
-        {
+        if !type_name.array_bounds.is_empty() {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "array of serial is not implemented",
@@ -362,6 +347,28 @@ pub(super) fn define_column(
         stored.default = Some(sequence::default_text(&sequence, context));
         stored.owned_sequence = Some(sequence.oid);
     }
+    apply_column_constraints(column, position, table, &mut stored, constraints, context)?;
+    Ok(stored)
+}
+
+/// 0A000 for a collation other than those that mean the one order of text that there is.
+fn refuse_collation(column: &ColumnDefinition) -> SqlResult<()> {
+    match column.collation.as_ref().map(QualifiedName::last) {
+        None | Some("C" | "POSIX" | "default" | "ucs_basic" | "C.UTF-8" | "C.utf8") => Ok(()),
+        Some(other) => Err(SqlError::unsupported(format_args!("collation \"{other}\""))),
+    }
+}
+
+/// What stands behind a column's type: properties go to `stored`, constraints of the table to `constraints`.
+fn apply_column_constraints(
+    column: &ColumnDefinition,
+    position: u16,
+    table: &StoredRelation,
+    stored: &mut StoredColumn,
+    constraints: &mut Vec<Constraint>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let ty = ColumnType::with_typmod(Oid(stored.type_oid), stored.typmod);
     // As declared: nothing, NULL or NOT NULL.
     let mut not_null: Option<bool> = None;
     for constraint in &column.constraints {
@@ -372,11 +379,11 @@ pub(super) fn define_column(
                 stored.not_null |= wanted;
             }
             ConstraintKind::Default(value) => {
-                refuse_second_value(&stored, "default", table)?;
+                refuse_second_value(stored, "default", table)?;
                 stored.default = Some(columns::default_text(value, &column.name, ty, context)?);
             }
             ConstraintKind::Identity { always, options } => {
-                refuse_second_value(&stored, "identity", table)?;
+                refuse_second_value(stored, "identity", table)?;
                 require_identity_type(ty)?;
                 let sequence = sequence::create_owned(table, &column.name, position, ty, options, context)?;
                 // Identity implies NOT NULL, and contradicts a declared NULL.
@@ -389,7 +396,7 @@ pub(super) fn define_column(
                 expression,
                 stored: true,
             } => {
-                refuse_second_value(&stored, "generation expression", table)?;
+                refuse_second_value(stored, "generation expression", table)?;
                 // Bound later (`check_generated`), when the table is in the catalog.
                 stored.generated = Some(qualify::kept_text(expression, &context.session.catalog));
             }
@@ -400,7 +407,7 @@ pub(super) fn define_column(
             _ => constraints.push(constraint::with_column(constraint, &column.name)),
         }
     }
-    Ok(stored)
+    Ok(())
 }
 
 /// Notes what a constraint says of NULL; another one may have said the opposite.

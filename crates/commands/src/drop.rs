@@ -5,24 +5,21 @@
 //! changes that every DROP shares (`dropping`).
 
 mod routines;
+mod schemas;
 mod types;
-
-use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName};
 use mote_sql::catalog::CatalogView;
-use mote_types::catalog::user::number_of;
 
 use super::{
-    cascade, default_privileges, dropping, extension, extension_members, in_use, inherit, partition,
-    partition_index, publication, reindex, schema, sequence, trigger, user_type, uses,
+    cascade, dropping, extension, extension_members, in_use, inherit, partition, partition_index,
+    publication, reindex, schema, sequence, trigger,
 };
 use crate::utility::{Command, Issued, Steps};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -78,7 +75,10 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         };
         match drop.kind {
             // These are dropped one by one, as they are named.
-            ObjectKind::Schema => drop_schema(name, drop, context)?,
+            ObjectKind::Schema => match context.session.catalog.schema_oid(name.last()) {
+                Some(_) => schemas::drop(name.last(), drop.behavior, context)?,
+                None => missing(name, drop, context)?,
+            },
             ObjectKind::Index => drop_index(name, drop, context)?,
             ObjectKind::Trigger => trigger::drop(name, drop, context)?,
             _ => relations.extend(find(name, word, drop, context)?),
@@ -338,102 +338,4 @@ fn index_to_drop(
         .hint(format!("You can drop index {above} instead.")));
     }
     Ok(Some((table, at)))
-}
-
-/// DROP SCHEMA: with CASCADE all that is in it.
-fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    if context.session.catalog.schema_oid(name.last()).is_none() {
-        return missing(name, drop, context);
-    }
-    let stored = schema::schema_to_change(name.last(), context)?;
-    // From here on nobody makes anything in it, and who did has committed: what is inside is complete.
-    schema::lock_schema_for_drop(Oid(stored.oid), context)?;
-    let catalog = context.session.catalog.current();
-    let inside = catalog.relations_using(Oid(stored.oid));
-    let inside: Vec<Arc<RelationEntry>> = inside
-        .filter(|r| r.stored.schema == stored.oid)
-        .cloned()
-        .collect();
-    let subject = format!("schema {}", stored.name);
-    let routines = catalog.routines_using(Oid(stored.oid));
-    let mut routines: Vec<Arc<RoutineEntry>> = routines
-        .filter(|entry| entry.stored.schema == stored.oid)
-        .cloned()
-        .collect();
-    let mut types = user_type::in_schema(stored.oid, context);
-    let extensions = extension_members::in_schema(stored.oid, context);
-    let is_member = |oid: u32| {
-        extensions
-            .iter()
-            .any(|extension| extension.members.contains(&oid))
-    };
-    // In the order they were made. What a table owns is not named, nor is a partition of one that is: they are parts.
-    let is_part = |entry: &&Arc<RelationEntry>| {
-        let owned = entry
-            .stored
-            .sequence
-            .as_ref()
-            .is_some_and(|s| s.owned_by.is_some());
-        let parent = entry.stored.partition.as_ref().and(entry.stored.parents.first());
-        owned || parent.is_some_and(|parent| inside.iter().any(|known| known.stored.oid == *parent))
-    };
-    let mut named: Vec<(u32, String)> = Vec::new();
-    named.extend(
-        inside
-            .iter()
-            .filter(|entry| !is_part(entry) && !is_member(entry.stored.oid))
-            .map(|entry| (entry.stored.oid, dropping::described(&entry.stored, context))),
-    );
-    named.extend(
-        routines
-            .iter()
-            .filter(|entry| !is_member(entry.stored.oid))
-            .filter(|entry| !user_type::is_part_of_range(entry.stored.oid, context))
-            .map(|entry| (entry.stored.oid, uses::texts::described(entry, context))),
-    );
-    named.extend(
-        types
-            .iter()
-            .filter(|entry| !user_type::is_part_of_range(entry.stored.oid, context))
-            .map(|entry| (number_of(Oid(entry.stored.oid)).0, uses::types::described(entry))),
-    );
-    named.extend(
-        extensions
-            .iter()
-            .map(|extension| (extension.oid, format!("extension {}", extension.name))),
-    );
-    named.sort();
-    let descriptions: Vec<(String, String)> = named
-        .into_iter()
-        .map(|(_, what)| (what, subject.clone()))
-        .collect();
-    if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
-        return Err(dropping::refused(&subject, &descriptions));
-    }
-    let mut relations = Vec::with_capacity(inside.len());
-    for entry in &inside {
-        let locked = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
-        relations.extend(locked.map(|entry| entry.stored.clone()));
-    }
-    cascade::relations::drop_all(
-        relations,
-        &subject,
-        Some(descriptions),
-        DropBehavior::Cascade,
-        context,
-    )?;
-    let current = context.session.catalog.current();
-    // Some went with the relations that they depended on.
-    routines.retain(|entry| current.routine(Oid(entry.stored.oid)).is_some());
-    cascade::routines::drop_all(&routines, &subject, DropBehavior::Cascade, context)?;
-    let current = context.session.catalog.current();
-    // And some types with the tables or routines.
-    types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
-    cascade::types::drop_all(&types, &subject, DropBehavior::Cascade, context)?;
-    for extension in &extensions {
-        write::remove(Oid(extension.oid), context)?;
-    }
-    // ALTER DEFAULT PRIVILEGES IN SCHEMA.
-    default_privileges::forget_schema(Oid(stored.oid), context)?;
-    write::remove(Oid(stored.oid), context)
 }

@@ -7,14 +7,14 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
-    BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
+    BuildProgress, IndexBuild, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::index_method::IndexMethod;
 use mote_types::{ColumnType, KeyEncoding, has_computed_key, key_encoding, storage_class};
 
 use crate::{index_keys, row_checks, schema};
-use mote_catalog::catalog_store::index_texts;
+use mote_catalog::catalog_store::index_texts::{self, BoundIndex};
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
 use mote_catalog::write_error;
 use mote_executor::context::StatementContext;
@@ -86,35 +86,15 @@ pub(crate) fn build_while(
         predicate,
         bound,
     } = specification.over;
-    let columns = engine_keys(&keys, specification.method, specification.primary)?;
-    let computed: Vec<Option<u16>> = keys
-        .iter()
-        .filter(|key| is_computed(key))
-        .map(|key| key.column)
-        .collect();
-    let texts = keys
-        .iter()
-        .filter(|key| is_computed(key))
-        .map(|key| match key.column {
-            Some(column) => identifier(&table.columns[column as usize].name),
-            None => key.expression.clone().unwrap_or_default(),
-        });
-    let expressions = index_texts::definition(
-        &bound,
-        texts.collect(),
-        computed.into_iter().flatten(),
-        predicate.clone(),
-        table,
-    );
     let definition = IndexDefinition {
         id: mote_common::IndexId(0),
         table: TableId(table.table),
         method: engine_method(specification.method),
-        columns,
+        columns: engine_keys(&keys, specification.method, specification.primary)?,
         unique: specification.unique,
         deferrable: specification.deferrable,
         nulls_not_distinct: specification.nulls_not_distinct,
-        expressions,
+        expressions: computed_keys(&keys, &bound, predicate.clone(), table),
     };
     let stored = StoredIndex {
         oid: context.database.catalog().allocate_oid().0,
@@ -143,16 +123,51 @@ pub(crate) fn build_while(
         // Whoever writes the table now may have begun without the index; PostgreSQL waits for them all, too.
         schema::wait_for_lockers(TableId(table.table), TableLockMode::Share, context)?;
     }
-    // In steps, between which others run and a cancel is heard.
+    fill(&mut building, &stored, table, context)?;
+    Ok(StoredIndex {
+        // The engine's number; the catalog's OID was taken above.
+        index: building.id().0,
+        ..stored
+    })
+}
+
+/// The texts by which the engine computes what does not stand in the row; None if all of it does.
+fn computed_keys(
+    keys: &[StoredIndexKey],
+    bound: &BoundIndex,
+    predicate: Option<String>,
+    table: &StoredRelation,
+) -> Option<Box<[u8]>> {
+    let computed = || keys.iter().filter(|key| is_computed(key));
+    let text = |key: &StoredIndexKey| match key.column {
+        Some(column) => identifier(&table.columns[column as usize].name),
+        None => key.expression.clone().unwrap_or_default(),
+    };
+    let texts = computed().map(text).collect();
+    index_texts::definition(
+        bound,
+        texts,
+        computed().filter_map(|key| key.column),
+        predicate,
+        table,
+    )
+}
+
+/// Puts the rows that there are into a new index, in steps, between which others run and a cancel is heard.
+fn fill(
+    building: &mut IndexBuild,
+    index: &StoredIndex,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     loop {
-        let built =
-            // A row in flight of a unique index is waited for, like a lock.
-            context.retry(|transaction| transaction.build_index(&mut building, BUILD_ROWS_PER_STEP))?;
+        // A row in flight of a unique index is waited for, like a lock.
+        let built = context.retry(|transaction| transaction.build_index(building, BUILD_ROWS_PER_STEP))?;
         match built {
-            Ok(BuildProgress::Done) => break,
+            Ok(BuildProgress::Done) => return Ok(()),
             Ok(BuildProgress::More) => context.burn(BUILD_ROWS_PER_STEP as u32)?,
             Err(WriteError::Duplicate { existing, .. }) => {
-                return Err(duplicate_in_build(&stored, table, existing, context));
+                return Err(duplicate_in_build(index, table, existing, context));
             }
             Err(WriteError::KeyTooLong {
                 key_bytes,
@@ -160,21 +175,11 @@ pub(crate) fn build_while(
                 ..
             }) => {
                 let (size, schema) = ((key_bytes, maximum_bytes), schema::schema_name(table, context));
-                return Err(write_error::key_too_long(
-                    size,
-                    &stored.name,
-                    &schema,
-                    &table.name,
-                ));
+                return Err(write_error::key_too_long(size, &index.name, &schema, &table.name));
             }
             Err(error) => return Err(write_error::lock_error(error)),
         }
     }
-    Ok(StoredIndex {
-        // The engine's number; the catalog's OID was taken above.
-        index: building.id().0,
-        ..stored
-    })
 }
 
 /// Does the engine get the key from the expressions of the index's definition? Besides expressions these are columns whose

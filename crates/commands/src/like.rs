@@ -13,7 +13,8 @@ use mote_types::ColumnType;
 use super::inherit::Inherited;
 use super::{index_build, index_keys, internal, privileges, schema, sequence};
 use mote_catalog::catalog_store::stored::{
-    StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
+    StoredConstraint, StoredConstraintKind, StoredIndex, StoredInheritance, StoredKind, StoredObject,
+    StoredRelation,
 };
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -135,59 +136,22 @@ pub(super) fn add_indexes(
             );
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
         }
-        // By name, since the new table may have columns of its own in front.
-        let moved = |position: u16| {
-            let name = &source.columns[position as usize].name;
-            table
-                .columns
-                .iter()
-                .position(|column| column.name == *name)
-                .map(|at| at as u16)
-        };
-        let missing = || SqlError::internal("LIKE copies all columns");
-        let over = index_keys::moved(index, &table, moved)?;
-        let include = index
-            .include
-            .iter()
-            .map(|&column| moved(column).ok_or_else(missing))
-            .collect::<SqlResult<Vec<u16>>>()?;
         // A key is copied as a key, with a constraint of its own.
         let constraint = source.constraints.iter().find(|constraint| {
             matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
         });
-        let mut parts = index_build::name_parts(&over.keys, &include, &table);
-        let suffix = match (index.primary, constraint.is_some()) {
-            (true, _) => "pkey",
-            (false, true) => "key",
-            (false, false) => "idx",
-        };
-        if index.primary {
-            parts.truncate(1);
-        }
-        // Chosen after the new table, whatever the source's are called.
-        let name = schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context);
-        let specification = index_build::IndexSpecification {
-            name: name.clone(),
-            method: index.method()?,
-            over,
-            include,
-            unique: index.unique,
-            deferrable: index.deferrable,
-            primary: index.primary,
-            nulls_not_distinct: index.nulls_not_distinct,
-            options: index.options.clone(),
-        };
+        let copy = copy_of(index, constraint.is_some(), &source, &table, context)?;
         // Over no rows.
-        let made = index_build::build(specification, &table, context)?;
+        let made = index_build::build(copy, &table, context)?;
         if let Some(constraint) = constraint {
             let index = made.oid;
-            let kind = match suffix {
-                "pkey" => StoredConstraintKind::PrimaryKey { index },
-                _ => StoredConstraintKind::Unique { index },
+            let kind = match made.primary {
+                true => StoredConstraintKind::PrimaryKey { index },
+                false => StoredConstraintKind::Unique { index },
             };
             table.constraints.push(StoredConstraint {
                 oid: context.database.catalog().allocate_oid().0,
-                name,
+                name: made.name.clone(),
                 kind,
                 deferrable: constraint.deferrable,
                 initially_deferred: constraint.initially_deferred,
@@ -202,4 +166,46 @@ pub(super) fn add_indexes(
         write::put(StoredObject::Relation(table), context)?;
     }
     Ok(())
+}
+
+/// What an index of the source is in the new table.
+fn copy_of(
+    index: &StoredIndex,
+    is_key: bool,
+    source: &StoredRelation,
+    table: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> SqlResult<index_build::IndexSpecification> {
+    // By name, since the new table may have columns of its own in front.
+    let moved = |position: u16| {
+        let name = &source.columns[position as usize].name;
+        let at = table.columns.iter().position(|column| column.name == *name);
+        at.map(|at| at as u16)
+    };
+    let missing = || SqlError::internal("LIKE copies all columns");
+    let over = index_keys::moved(index, table, moved)?;
+    let include = index.include.iter();
+    let include = include.map(|&column| moved(column).ok_or_else(missing));
+    let include = include.collect::<SqlResult<Vec<u16>>>()?;
+    let mut parts = index_build::name_parts(&over.keys, &include, table);
+    let suffix = match (index.primary, is_key) {
+        (true, _) => "pkey",
+        (false, true) => "key",
+        (false, false) => "idx",
+    };
+    if index.primary {
+        parts.truncate(1);
+    }
+    Ok(index_build::IndexSpecification {
+        // Chosen after the new table, whatever the source's are called.
+        name: schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context),
+        method: index.method()?,
+        over,
+        include,
+        unique: index.unique,
+        deferrable: index.deferrable,
+        primary: index.primary,
+        nulls_not_distinct: index.nulls_not_distinct,
+        options: index.options.clone(),
+    })
 }

@@ -52,16 +52,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
         .ok_or_else(|| schema::undefined_table(&create.table))?;
     check_relation(create, &entry)?;
     require_trigger_privilege(&entry, context)?;
-    let referenced = match &create.referenced_table {
-        None => None,
-        Some(name) => {
-            // FROM of a constraint trigger: the other table is only remembered.
-            let other = schema::lock_relation(name, TableLockMode::AccessShare, context)?;
-            let other = other.ok_or_else(|| schema::undefined_table(name))?;
-            require_trigger_privilege(&other, context)?;
-            Some(other.stored.oid)
-        }
-    };
+    let referenced = referenced_table(create, context)?;
     // Refusals in PostgreSQL's order: the relation and the right to it come before the form.
     check_form(create)?;
     check_transition_tables(create, &entry)?;
@@ -89,12 +80,6 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
         deferrable: create.deferrable || create.initially_deferred,
         initially_deferred: create.initially_deferred,
     });
-    let letters = [
-        (create.insert, 'i'),
-        (create.update, 'u'),
-        (create.delete, 'd'),
-        (create.truncate, 't'),
-    ];
     let trigger = StoredTrigger {
         oid,
         name: create.name.to_string(),
@@ -105,12 +90,7 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
             ast::TriggerTiming::InsteadOf => StoredTiming::InsteadOf,
         },
         for_each_row: create.for_each_row,
-        // One letter each, in this order: the form in which the catalog keeps them.
-        events: letters
-            .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, letter)| letter)
-            .collect(),
+        events: event_letters(create),
         columns,
         condition,
         arguments: create.arguments.iter().map(|text| text.to_string()).collect(),
@@ -132,6 +112,29 @@ pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>)
         trigger_clones::create(&trigger, entry.stored.oid, create.or_replace, context)?;
     }
     Ok(CommandTag::Word("CREATE TRIGGER"))
+}
+
+/// FROM of a constraint trigger: the other table is only remembered.
+fn referenced_table(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<Option<u32>> {
+    let Some(name) = &create.referenced_table else {
+        return Ok(None);
+    };
+    let other = schema::lock_relation(name, TableLockMode::AccessShare, context)?;
+    let other = other.ok_or_else(|| schema::undefined_table(name))?;
+    require_trigger_privilege(&other, context)?;
+    Ok(Some(other.stored.oid))
+}
+
+/// What it waits for: one letter each, in this order, the form in which the catalog keeps them.
+fn event_letters(create: &CreateTrigger) -> String {
+    let letters = [
+        (create.insert, 'i'),
+        (create.update, 'u'),
+        (create.delete, 'd'),
+        (create.truncate, 't'),
+    ];
+    let waited_for = letters.iter().filter(|(is, _)| *is);
+    waited_for.map(|(_, letter)| letter).collect()
 }
 
 /// 42809 for a kind of relation that cannot have the trigger.
