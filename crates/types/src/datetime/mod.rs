@@ -1,6 +1,7 @@
 //! Dates, times, timestamps and intervals.
 //!
-//! Read `output`, `parse` with `lexer`, `interval_output`, `interval_text`, then the computations: `arithmetic`,
+//! Read `output`, `parse` with `lexer`, `interval_output`, `interval_text` with `interval_fields`,
+//! `interval_iso` and `interval_sum`, then the computations: `arithmetic`,
 //! `conversion`, `fields` (extract, date_trunc, age, justify), `to_char`. `crate::calendar` has the units and the calendar,
 //! `crate::time_zone` the offsets.
 //!
@@ -15,6 +16,9 @@ mod output;
 mod lexer;
 mod names;
 mod parse;
+mod interval_fields;
+mod interval_iso;
+mod interval_sum;
 mod interval_text;
 mod interval_output;
 mod conversion;
