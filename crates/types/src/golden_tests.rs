@@ -4,7 +4,7 @@
 use crate::cast::{CastContext, cast};
 use crate::catalog::{ColumnType, parse_type};
 use crate::compare::as_numeric;
-use crate::datetime::{TimeZone, fields, to_char};
+use crate::datetime::{TimeZone, fields, from_char, to_char};
 use crate::datum::{Datum, Interval};
 use crate::format::{input_text, output_to_string, to_char_numeric};
 use crate::numeric::Numeric;
@@ -75,7 +75,7 @@ impl Session {
                 to_char_numeric::Number::Numeric(&as_numeric(&self.read("numeric", args[0])?).unwrap()),
                 args[1],
             )?,
-            "to_timestamp" => self.show_plain(&Datum::TimestampTz(to_char::to_timestamp(
+            "to_timestamp" => self.show_plain(&Datum::TimestampTz(from_char::to_timestamp(
                 args[0], args[1], zone,
             )?)),
             "numeric" => {

@@ -37,9 +37,9 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         "to_timestamp" => Body::Runtime(|runtime, _, a| {
             let zone = &runtime.format().time_zone;
-            datetime::to_char::to_timestamp(text(&a[0]), text(&a[1]), zone).map(Datum::TimestampTz)
+            datetime::from_char::to_timestamp(text(&a[0]), text(&a[1]), zone).map(Datum::TimestampTz)
         }),
-        "to_date" => Body::Pure(|a| datetime::to_char::to_date(text(&a[0]), text(&a[1])).map(Datum::Date)),
+        "to_date" => Body::Pure(|a| datetime::from_char::to_date(text(&a[0]), text(&a[1])).map(Datum::Date)),
         "to_hex32" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int4(&a[0]))))),
         "to_hex64" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int8(&a[0]))))),
         "parse_ident" => Body::Pure(|a| {

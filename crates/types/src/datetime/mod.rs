@@ -2,7 +2,7 @@
 //!
 //! Read `output`, `parse` with `lexer`, `interval_output`, `interval_text` with `interval_fields`,
 //! `interval_iso` and `interval_sum`, then the computations: `arithmetic`,
-//! `conversion`, `fields` (extract, date_trunc, age, justify), `to_char`. `crate::calendar` has the units and the calendar,
+//! `conversion`, `fields` (extract, date_trunc, age, justify), `to_char`, `from_char`. `crate::calendar` has the units and the calendar,
 //! `crate::time_zone` the offsets.
 //!
 //! Source: PostgreSQL's datetime.c, timestamp.c, date.c and formatting.c, by behaviour: the field rules of the lexer, the rounding,
@@ -24,6 +24,8 @@ mod interval_output;
 mod conversion;
 mod zone_setting;
 pub mod arithmetic;
+pub mod from_char;
+mod from_char_date;
 pub mod fields;
 pub mod to_char;
 

@@ -1,10 +1,10 @@
-//! The template language of `to_char` and `to_timestamp` for dates, times and intervals.
+//! The template language of `to_char` and `to_timestamp` for dates, times and intervals, and what `to_char` writes by it.
 //!
 //! A template is cut into nodes once; keywords are matched longest first, letters in any case, and the case of a
 //! name's keyword sets the case of the name. Quoted text and anything that is no keyword stands for itself.
 
-use super::civil::{self, Civil, civil_from_days, days_from_civil, days_in_month, split_timestamp};
-use super::names::{month_by_name, month_name, weekday_name};
+use super::civil::{self, Civil, civil_from_days, split_timestamp};
+use super::names::{month_name, weekday_name};
 use super::output::write_padded;
 use super::*;
 use crate::datum::{Datum, Interval};
@@ -13,8 +13,12 @@ use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 
 #[derive(Clone, PartialEq, Debug)]
-enum Node {
+pub(super) enum Node {
     Literal(char),
+    /// In quotes.
+    Text(char),
+    /// FX: says something of reading alone.
+    Exact,
     Field {
         key: &'static str,
         style: Case,
@@ -24,7 +28,7 @@ enum Node {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Case {
+pub(super) enum Case {
     Upper,
     Capital,
     Lower,
@@ -45,7 +49,7 @@ fn starts_with(text: &str, key: &str) -> bool {
     text.len() >= key.len() && text.as_bytes()[..key.len()].eq_ignore_ascii_case(key.as_bytes())
 }
 
-fn compile(template: &str) -> SqlResult<Vec<Node>> {
+pub(super) fn compile(template: &str) -> SqlResult<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut meter = Meter::default();
     let mut rest = template;
@@ -58,6 +62,7 @@ fn compile(template: &str) -> SqlResult<Vec<Node>> {
             continue;
         }
         if starts_with(rest, "FX") {
+            nodes.push(Node::Exact);
             rest = &rest[2..];
             continue;
         }
@@ -108,8 +113,8 @@ fn quoted<'a>(text: &'a str, nodes: &mut Vec<Node>) -> &'a str {
     while let Some((at, c)) = chars.next() {
         match c {
             '"' => return &text[at + 1..],
-            '\\' => nodes.extend(chars.next().map(|(_, escaped)| Node::Literal(escaped))),
-            _ => nodes.push(Node::Literal(c)),
+            '\\' => nodes.extend(chars.next().map(|(_, escaped)| Node::Text(escaped))),
+            _ => nodes.push(Node::Text(c)),
         }
     }
     ""
@@ -160,7 +165,8 @@ pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Opti
     let mut out = Vec::new();
     for node in compile(template)? {
         match node {
-            Node::Literal(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            Node::Exact => {}
+            Node::Literal(c) | Node::Text(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             Node::Field {
                 key,
                 style,
@@ -422,262 +428,4 @@ fn write_ordinal(start: usize, case: Case, out: &mut Vec<u8>) {
         })
         .collect();
     out.extend_from_slice(&suffix);
-}
-
-/// What `to_timestamp` has read.
-#[derive(Default)]
-struct Parsed {
-    year: Option<i64>,
-    month: Option<i64>,
-    day: Option<i64>,
-    day_of_year: Option<i64>,
-    julian: Option<i64>,
-    hour: i64,
-    is_pm: Option<bool>,
-    twelve_hours: bool,
-    minute: i64,
-    second: i64,
-    us: i64,
-    seconds_of_day: Option<i64>,
-    is_bc: bool,
-    offset_s: Option<i64>,
-    offset_minutes: i64,
-}
-
-/// `to_timestamp(text, template)`: the local time read, and the offset if the template had one.
-pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option<i32>)> {
-    let nodes = compile(template)?;
-    let mut parsed = Parsed::default();
-    let mut rest = text.trim_start();
-    // Blanks at the beginning stand for as many letters of the template, since they are skipped.
-    let mut skipped = text.chars().count() - rest.chars().count();
-    for (slot, node) in nodes.iter().enumerate() {
-        // What the text does not reach says nothing.
-        if rest.is_empty() {
-            break;
-        }
-        match node {
-            Node::Literal(c) if c.is_ascii_alphanumeric() => match skipped {
-                0 => {
-                    let mut chars = rest.chars();
-                    chars.next();
-                    rest = chars.as_str();
-                }
-                _ => skipped -= 1,
-            },
-            // A separator stands for any separators, or for none.
-            Node::Literal(_) => {
-                rest = rest.trim_start();
-                let is_sign = rest.starts_with(['+', '-']) && next_is_offset(&nodes[slot + 1..]);
-                let separator = |c: char| c.is_ascii_punctuation();
-                if !is_sign && rest.starts_with(separator) {
-                    rest = &rest[1..];
-                }
-            }
-            Node::Field { key, style, .. } => {
-                let adjacent = matches!(nodes.get(slot + 1), Some(Node::Field { .. }));
-                rest = read_field(key, *style, rest.trim_start(), adjacent, &mut parsed)?;
-            }
-        }
-    }
-    finish_parsed(&parsed, text)
-}
-
-fn next_is_offset(nodes: &[Node]) -> bool {
-    matches!(
-        nodes.first(),
-        Some(Node::Field {
-            key: "TZH" | "OF",
-            ..
-        })
-    )
-}
-
-fn invalid_value(key: &str, style: Case, text: &str, detail: &str) -> SqlError {
-    // As the template spells it.
-    let key = match style {
-        Case::Upper => key.to_string(),
-        Case::Lower => key.to_ascii_lowercase(),
-        Case::Capital => key[..1].to_string() + &key[1..].to_ascii_lowercase(),
-    };
-    let shown: String = text.chars().take(key.len()).collect();
-    SqlError::new(
-        state::INVALID_DATETIME_FORMAT,
-        format!("invalid value \"{shown}\" for \"{key}\""),
-    )
-    .detail(detail)
-}
-
-fn read_field<'a>(
-    key: &str,
-    style: Case,
-    text: &'a str,
-    adjacent: bool,
-    parsed: &mut Parsed,
-) -> SqlResult<&'a str> {
-    let letters = text
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    match key {
-        "MONTH" | "MON" => {
-            let word = text[..letters].to_ascii_lowercase();
-            let full = month_by_name(&word).map(|month| (month, letters));
-            let short = || word.get(..3).and_then(month_by_name).map(|month| (month, 3));
-            let (month, length) = full.or_else(short).ok_or_else(|| {
-                invalid_value(
-                    key,
-                    style,
-                    text,
-                    "The given value did not match any of the allowed values for this field.",
-                )
-            })?;
-            parsed.month = Some(month as i64);
-            return Ok(&text[length..]);
-        }
-        "DAY" | "DY" => return Ok(&text[letters..]),
-        "AM" | "PM" | "A.M." | "P.M." | "AD" | "BC" | "A.D." | "B.C." => {
-            let length = key.len().min(text.len());
-            let marker = text.get(..length).unwrap_or("").to_ascii_lowercase();
-            match marker.as_bytes().first() {
-                Some(b'p') => parsed.is_pm = Some(true),
-                Some(b'a') if key.contains('M') => parsed.is_pm = Some(false),
-                Some(b'b') => parsed.is_bc = true,
-                _ => {}
-            }
-            parsed.twelve_hours |= parsed.is_pm.is_some();
-            return Ok(text.get(length..).unwrap_or(""));
-        }
-        "TZ" => {
-            let zone = TimeZone::parse_for_at(&text[..letters])?;
-            parsed.offset_s = Some(zone.offset_at_utc_s(0) as i64);
-            return Ok(&text[letters..]);
-        }
-        _ => {}
-    }
-    read_number(key, style, text, adjacent, parsed)
-}
-
-fn read_number<'a>(
-    key: &str,
-    style: Case,
-    text: &'a str,
-    adjacent: bool,
-    parsed: &mut Parsed,
-) -> SqlResult<&'a str> {
-    let width = match key {
-        "YYYY" | "IYYY" => 4,
-        "YYY" | "DDD" | "MS" => 3,
-        "US" => 6,
-        "Y" | "D" | "W" | "Q" | "ID" => 1,
-        "J" | "SSSS" | "SSSSS" => 7,
-        _ if key.starts_with("FF") => (key.as_bytes()[2] - b'0') as usize,
-        _ => 2,
-    };
-    let sign_length = (key == "TZH" && text.starts_with(['+', '-'])) as usize;
-    let digits = text[sign_length..]
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len() - sign_length);
-    // Digits run on where nothing tells them from the next field's, except that fractions are read whole.
-    let is_fraction = matches!(key, "MS" | "US") || key.starts_with("FF");
-    let taken = if adjacent || key != "YYYY" || is_fraction {
-        digits.min(width)
-    } else {
-        digits
-    };
-    let (number, rest) = text[sign_length..].split_at(taken);
-    let value: i64 = number
-        .parse()
-        .map_err(|_| invalid_value(key, style, text, "Value must be an integer."))?;
-    match key {
-        "YYYY" | "IYYY" => parsed.year = Some(value),
-        "YYY" | "YY" | "Y" => parsed.year = Some(if value < 70 { 2000 + value } else { 1900 + value }),
-        "MM" => parsed.month = Some(value),
-        "DD" => parsed.day = Some(value),
-        "DDD" => parsed.day_of_year = Some(value),
-        "J" => parsed.julian = Some(value),
-        "HH24" => parsed.hour = value,
-        "HH" | "HH12" => {
-            parsed.hour = value;
-            parsed.twelve_hours = true;
-        }
-        "MI" => parsed.minute = value,
-        "SS" => parsed.second = value,
-        "SSSS" | "SSSSS" => parsed.seconds_of_day = Some(value),
-        "TZH" => {
-            parsed.offset_s = Some(if text.starts_with('-') {
-                -value * 3_600
-            } else {
-                value * 3_600
-            })
-        }
-        "TZM" => parsed.offset_minutes = value,
-        _ if is_fraction => parsed.us += value * 10i64.pow(6 - number.len().min(6) as u32),
-        "D" | "ID" | "Q" | "W" => {}
-        _ => {
-            return Err(SqlError::unsupported(format_args!(
-                "template pattern {key} in to_timestamp"
-            )));
-        }
-    }
-    Ok(rest)
-}
-
-fn finish_parsed(parsed: &Parsed, text: &str) -> SqlResult<(i64, Option<i32>)> {
-    let out_of_range = || {
-        let message = format!("date/time field value out of range: \"{text}\"");
-        SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
-    };
-    let mut hour = parsed.hour;
-    if parsed.twelve_hours {
-        if !(1..=12).contains(&hour) && parsed.hour != 0 {
-            let message = format!("hour \"{hour}\" is invalid for the 12-hour clock");
-            return Err(SqlError::new(state::INVALID_DATETIME_FORMAT, message)
-                .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
-        }
-        hour = hour % 12 + if parsed.is_pm == Some(true) { 12 } else { 0 };
-    }
-    if hour > 23 || parsed.minute > 59 || parsed.second > 59 {
-        return Err(out_of_range());
-    }
-    let seconds = parsed
-        .seconds_of_day
-        .unwrap_or((hour * 60 + parsed.minute) * 60 + parsed.second);
-    // Nothing said about the date means 1 BC, as in PostgreSQL.
-    let year = parsed.year.unwrap_or(0);
-    let year = if parsed.is_bc { 1 - year } else { year };
-    let days = match (parsed.julian, parsed.day_of_year) {
-        (Some(julian), _) => julian - civil::julian_day(0),
-        (None, Some(day)) if (1..=365 + civil::is_leap_year(year as i32) as i64).contains(&day) => {
-            days_from_civil(year as i32, 1, 1) + day - 1
-        }
-        (None, Some(_)) => return Err(out_of_range()),
-        (None, None) => {
-            let (month, day) = (parsed.month.unwrap_or(1), parsed.day.unwrap_or(1));
-            if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year as i32, month as i32) as i64
-            {
-                return Err(out_of_range());
-            }
-            days_from_civil(year as i32, month as i32, day as i32)
-        }
-    };
-    let local = days
-        .checked_mul(DAY_US)
-        .and_then(|us| us.checked_add(seconds * SECOND_US + parsed.us));
-    let offset_s = parsed.offset_s.map(|s| {
-        let minutes_s = parsed.offset_minutes * 60;
-        (if s < 0 { s - minutes_s } else { s + minutes_s }) as i32
-    });
-    Ok((checked_timestamp(local)?, offset_s))
-}
-
-/// `to_timestamp(text, template)` as an instant.
-pub fn to_timestamp(text: &str, template: &str, zone: &TimeZone) -> SqlResult<i64> {
-    let (local, offset_s) = parse_with_template(text, template)?;
-    let offset_s = offset_s.unwrap_or_else(|| zone.offset_at_local_s(local));
-    checked_timestamp(local.checked_sub(offset_s as i64 * SECOND_US))
-}
-
-/// `to_date(text, template)`
-pub fn to_date(text: &str, template: &str) -> SqlResult<i32> {
-    Ok(split_timestamp(parse_with_template(text, template)?.0).0 as i32)
 }
