@@ -1,14 +1,22 @@
 //! Names as text: what functions and `reg*` types are given.
 
 use mote_grammar::ast::deparse::identifier;
+use mote_types::catalog::truncate_name;
 
 /// `schema.name`, quoted where needed.
 pub fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", identifier(schema), identifier(name))
 }
 
-/// Splits `schema.name` at the first point outside of quotes; unquoted parts are folded to lower case.
+/// The last two of the names in a text, `schema.name`. What is no list of names (`is_name`) is split at points outside of
+/// quotes.
 pub fn split_name(text: &str) -> (Option<String>, String) {
+    let mut parts = names_of(text).unwrap_or_else(|| split_anyhow(text));
+    let name = parts.pop().unwrap_or_default();
+    (parts.pop(), name)
+}
+
+fn split_anyhow(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut quoted = false;
     let mut characters = text.trim().chars().peekable();
@@ -22,33 +30,42 @@ pub fn split_name(text: &str) -> (Option<String>, String) {
             '"' => quoted = !quoted,
             '.' if !quoted => parts.push(String::new()),
             c if quoted => part.push(c),
-            // Other letters than ASCII's stay as they are.
             c => part.push(c.to_ascii_lowercase()),
         }
     }
-    let name = parts.pop().unwrap_or_default();
-    (parts.pop(), name)
+    parts
 }
 
-/// Is it a name, or several with points between them, as PostgreSQL's SplitIdentifierString wants it: each quoted, or not
-/// empty and without blanks?
+/// Is it a name, or several with points between them?
 pub fn is_name(text: &str) -> bool {
+    names_of(text).is_some()
+}
+
+/// The names of a text with points between them, as PostgreSQL's SplitIdentifierString reads them: each quoted, or not empty
+/// and without blanks; then quotes inside of it are its own. Unquoted names are folded to lower case, letters other than
+/// ASCII's stay as they are, and all names are cut to the length that a name has.
+fn names_of(text: &str) -> Option<Vec<String>> {
     let mut rest = text.trim_matches(is_blank);
+    let mut names = Vec::new();
     loop {
-        let length = match rest.strip_prefix('"') {
-            Some(quoted) => match closing_quote(quoted) {
-                Some(end) => end + 2,
-                None => return false,
-            },
-            None => rest.find(|c: char| c == '.' || is_blank(c)).unwrap_or(rest.len()),
+        let (name, length) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let end = closing_quote(quoted)?;
+                (quoted[..end].replace("\"\"", "\""), end + 2)
+            }
+            None => {
+                let end = rest.find(|c: char| c == '.' || is_blank(c)).unwrap_or(rest.len());
+                (rest[..end].to_ascii_lowercase(), end)
+            }
         };
         if length == 0 {
-            return false;
+            return None;
         }
+        names.push(truncate_name(&name).to_string());
         rest = rest[length..].trim_start_matches(is_blank);
         match rest.strip_prefix('.') {
             Some(next) => rest = next.trim_start_matches(is_blank),
-            None => return rest.is_empty(),
+            None => return rest.is_empty().then_some(names),
         }
     }
 }
@@ -74,6 +91,23 @@ fn closing_quote(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_keep_what_is_theirs() {
+        let long = "n".repeat(70);
+        let cut = "n".repeat(63);
+        for (text, name) in [
+            ("A\"B", "a\"b"),
+            ("x\"\"", "x\"\""),
+            ("\"A\"\"B\"", "A\"B"),
+            (long.as_str(), cut.as_str()),
+            (format!("\"{long}\"").as_str(), cut.as_str()),
+        ] {
+            assert_eq!(split_name(text), (None, name.to_string()), "{text}");
+        }
+        let (schema, name) = split_name("d . S. \"T.U\"");
+        assert_eq!((schema.as_deref(), name.as_str()), (Some("s"), "T.U"));
+    }
 
     #[test]
     fn names_are_told_from_other_texts() {
