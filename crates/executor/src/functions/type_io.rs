@@ -3,6 +3,7 @@
 use mote_common::{SqlError, error::state};
 use mote_sql::builtin::function::type_io;
 use mote_types::format::output_to_string;
+use mote_types::typmod::padded_to_length;
 use mote_types::{ColumnType, Datum, format_type, oid, output_binary, parse_type};
 
 use super::{Body, array_of, int4};
@@ -55,7 +56,9 @@ pub fn body(name: &str) -> Option<Body> {
                 // All that is below 0 stands for none.
                 typmod: a.get(2).map_or(-1, int4).max(-1),
             };
-            convert(runtime, &a[0], ColumnType::new(oid::CSTRING), to, false)
+            let value = convert(runtime, &a[0], ColumnType::new(oid::CSTRING), to, false)?;
+            // Nothing will tell the length of what a function returns.
+            padded_to_length(value, to)
         }),
         // The type's send function.
         (_, oid::BYTEA) => Body::Runtime(|_, site, a| {
