@@ -362,9 +362,10 @@ fn expand_stars(
     let with = with.as_ref().or(outer);
     match &mut query.body {
         QueryBody::Values(_) => Ok(()),
-        QueryBody::SetOperation { left, right, .. } => {
-            expand_stars(left, with, context)?;
-            expand_stars(right, with, context)
+        QueryBody::SetOperation { first, rest } => {
+            expand_stars(first, with, context)?;
+            rest.iter_mut()
+                .try_for_each(|arm| expand_stars(&mut arm.query, with, context))
         }
         QueryBody::Select(select) => {
             let mut targets = Vec::with_capacity(select.targets.len());

@@ -51,7 +51,7 @@ pub(super) fn follow(view: &mut StoredRelation, context: &mut StatementContext<'
 fn leftmost(query: &Query) -> Option<&Select> {
     match &query.body {
         QueryBody::Select(select) => Some(select),
-        QueryBody::SetOperation { left, .. } => leftmost(left),
+        QueryBody::SetOperation { first, .. } => leftmost(first),
         QueryBody::Values(_) => None,
     }
 }
@@ -60,7 +60,7 @@ fn leftmost(query: &Query) -> Option<&Select> {
 fn leftmost_mut(query: &mut Query) -> Option<&mut Select> {
     match &mut query.body {
         QueryBody::Select(select) => Some(select),
-        QueryBody::SetOperation { left, .. } => leftmost_mut(left),
+        QueryBody::SetOperation { first, .. } => leftmost_mut(first),
         QueryBody::Values(_) => None,
     }
 }

@@ -56,9 +56,9 @@ impl Walk<'_> {
         match &mut query.body {
             QueryBody::Select(select) => self.select(select),
             QueryBody::Values(rows) => rows.iter_mut().flatten().for_each(|value| self.expr(value)),
-            QueryBody::SetOperation { left, right, .. } => {
-                self.query(left);
-                self.query(right);
+            QueryBody::SetOperation { first, rest } => {
+                self.query(first);
+                rest.iter_mut().for_each(|arm| self.query(&mut arm.query));
             }
         }
         self.sort(&mut query.order_by);

@@ -123,7 +123,14 @@ fn deep_and_long_statements() {
             " end".repeat(depth)
         )
     };
-    for text in [nested(300), selects(30), nots(300), sums(900), cases(100)] {
+    for text in [
+        nested(1_000),
+        arms(1_000),
+        selects(30),
+        nots(300),
+        sums(900),
+        cases(100),
+    ] {
         let messages = client.query(&text);
         assert_eq!(error(&messages), None, "{} bytes: {}", text.len(), &text[..40]);
     }

@@ -164,12 +164,9 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         // One plan node, two operators: with merge keys the inputs' order has to be kept.
         Node::Append(node) if node.merge.is_empty() => NodeProgram::Append(append::Program::compile(node)?),
         Node::Append(node) => NodeProgram::MergeAppend(merge_append::Program::compile(node)?),
-        Node::SetOperation {
-            kind,
-            all,
-            left,
-            right,
-        } => NodeProgram::SetOperation(set_operation::Program::compile(*kind, *all, left, right)?),
+        Node::SetOperation { kind, all, inputs } => {
+            NodeProgram::SetOperation(set_operation::Program::compile(*kind, *all, inputs)?)
+        }
         Node::RecursiveUnion {
             cte,
             distinct,

@@ -1,4 +1,5 @@
-//! UNION, INTERSECT and EXCEPT, with and without ALL, by counting equal rows of both sides.
+//! UNION, INTERSECT and EXCEPT, with and without ALL, by counting equal rows: of the first input, and of each further one
+//! against what has been left.
 
 use std::sync::Arc;
 
@@ -11,35 +12,43 @@ use super::grouping::RowSet;
 use super::{NodeProgram, Operator, compile_node};
 use crate::runtime::Runtime;
 
-/// A compiled set operation over two inputs of the same columns.
+/// A compiled set operation over two or more inputs of the same columns, from left to right.
 pub struct Program {
     kind: SetOperationKind,
     all: bool,
-    left: NodeProgram,
-    right: NodeProgram,
+    inputs: Vec<NodeProgram>,
 }
 
 impl Program {
-    pub fn compile(kind: SetOperationKind, all: bool, left: &Node, right: &Node) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program {
-            kind,
-            all,
-            left: compile_node(left)?,
-            right: compile_node(right)?,
-        }))
+    pub fn compile(kind: SetOperationKind, all: bool, inputs: &[Node]) -> SqlResult<Arc<Program>> {
+        let inputs = inputs.iter().map(compile_node).collect::<SqlResult<_>>()?;
+        Ok(Arc::new(Program { kind, all, inputs }))
+    }
+
+    /// How often a row goes out that has come so often from the left and from the right: the SQL standard's counts, by which
+    /// nulls are equal.
+    fn times(&self, left: u64, right: u64) -> u64 {
+        let times = match self.kind {
+            SetOperationKind::Union => left + right,
+            SetOperationKind::Intersect => left.min(right),
+            SetOperationKind::Except if self.all => left.saturating_sub(right),
+            // EXCEPT drops every copy of a row that the right side has; EXCEPT ALL takes away as many as there are.
+            SetOperationKind::Except if right > 0 => 0,
+            SetOperationKind::Except => left,
+        };
+        if self.all { times } else { times.min(1) }
     }
 }
 
-/// The distinct rows of both sides with their counts.
+/// The distinct rows with their counts.
 pub struct State {
     program: Arc<Program>,
-    left: Box<dyn Operator>,
-    right: Box<dyn Operator>,
+    inputs: Vec<Box<dyn Operator>>,
     /// Each distinct row once.
     rows: RowSet,
-    /// Per row: how often the left and the right side have it.
-    counts: Vec<(u64, u64)>,
-    /// Both sides have been read to their ends.
+    /// Per row: how often it goes out.
+    counts: Vec<u64>,
+    /// All inputs have been read to their ends.
     filled: bool,
     position: usize,
     /// How often the row at `position` still goes out.
@@ -49,8 +58,7 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         State {
-            left: program.left.instantiate(),
-            right: program.right.instantiate(),
+            inputs: program.inputs.iter().map(NodeProgram::instantiate).collect(),
             program,
             rows: RowSet::default(),
             counts: Vec::new(),
@@ -61,42 +69,36 @@ impl State {
     }
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        // The left side first: for INTERSECT and EXCEPT only its rows can go out.
-        while self.left.next(runtime)? {
-            runtime.burn(1)?;
-            let (number, new) = self.rows.insert(self.left.row(), runtime)?;
-            if new {
-                self.counts.push((0, 0));
-            }
-            self.counts[number].0 += 1;
-        }
-        while self.right.next(runtime)? {
-            runtime.burn(1)?;
-            // Rows that only the right side has matter to UNION alone.
-            if self.program.kind == SetOperationKind::Union {
-                let (number, new) = self.rows.insert(self.right.row(), runtime)?;
-                if new {
-                    self.counts.push((0, 0));
+        let mut here: Vec<u64> = Vec::new();
+        for (step, input) in self.inputs.iter_mut().enumerate() {
+            here.clear();
+            here.resize(self.counts.len(), 0);
+            // Rows that only a further input has matter to UNION alone.
+            let takes_new = step == 0 || self.program.kind == SetOperationKind::Union;
+            while input.next(runtime)? {
+                runtime.burn(1)?;
+                let number = if takes_new {
+                    self.rows.insert(input.row(), runtime)?.0
+                } else if let Some(number) = self.rows.find(input.row()) {
+                    number
+                } else {
+                    continue;
+                };
+                if number == here.len() {
+                    here.push(0);
+                    self.counts.push(0);
                 }
-                self.counts[number].1 += 1;
-            } else if let Some(number) = self.rows.find(self.right.row()) {
-                self.counts[number].1 += 1;
+                here[number] += 1;
+            }
+            for (count, here) in self.counts.iter_mut().zip(&here) {
+                runtime.burn(1)?;
+                *count = match step {
+                    0 => *here,
+                    _ => self.program.times(*count, *here),
+                };
             }
         }
         Ok(())
-    }
-
-    /// How often a row goes out: the SQL standard's counts, by which nulls are equal.
-    fn times(&self, number: usize) -> u64 {
-        let (left, right) = self.counts[number];
-        let all = match self.program.kind {
-            SetOperationKind::Union => left + right,
-            SetOperationKind::Intersect => left.min(right),
-            SetOperationKind::Except if self.program.all => left.saturating_sub(right),
-            // EXCEPT drops every copy of a row that the right side has; EXCEPT ALL takes away as many as there are.
-            SetOperationKind::Except => u64::from(right == 0),
-        };
-        if self.program.all { all } else { all.min(1) }
     }
 }
 
@@ -106,7 +108,7 @@ impl Operator for State {
             self.fill(runtime)?;
             self.filled = true;
             self.position = 0;
-            self.repeats = if self.rows.len() > 0 { self.times(0) } else { 0 };
+            self.repeats = self.counts.first().copied().unwrap_or(0);
         }
         // Rows go out in the order in which they first came, each as often as the counts say.
         while self.position < self.rows.len() {
@@ -116,7 +118,7 @@ impl Operator for State {
             }
             self.position += 1;
             if self.position < self.rows.len() {
-                self.repeats = self.times(self.position);
+                self.repeats = self.counts[self.position];
             }
         }
         Ok(false)
@@ -127,8 +129,7 @@ impl Operator for State {
     }
 
     fn reset(&mut self) {
-        self.left.reset();
-        self.right.reset();
+        self.inputs.iter_mut().for_each(|input| input.reset());
         self.rows.clear();
         self.counts.clear();
         self.filled = false;

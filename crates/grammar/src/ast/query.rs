@@ -19,12 +19,21 @@ pub struct Query {
 pub enum QueryBody {
     Select(Box<Select>),
     Values(Vec<Vec<Expr>>),
+    /// `first operator arm operator arm ..`, each operator over all that stands to the left of it. A chain is one list
+    /// however long it is, so that nothing that walks it goes deeper for each arm.
     SetOperation {
-        operator: SetOperator,
-        all: bool,
-        left: Box<Query>,
-        right: Box<Query>,
+        first: Box<Query>,
+        /// One at least.
+        rest: Vec<SetArm>,
     },
+}
+
+/// What a set operation joins to the arms before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetArm {
+    pub operator: SetOperator,
+    pub all: bool,
+    pub query: Query,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

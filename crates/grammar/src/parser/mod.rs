@@ -48,8 +48,12 @@ pub const MAX_STATEMENT_BYTES: usize = 64 << 20;
 /// `1 + 1 + ..`, which nest to the left. AND and OR chains are flat and do not count.
 pub const MAX_DEPTH: u32 = 1000;
 
-/// Parentheses and brackets, and operators in a row, beyond which the grammar is not even asked.
+/// Operators in a row beyond which the grammar is not even asked.
 const MAX_NESTING: usize = MAX_DEPTH as usize;
+
+/// Open parentheses and brackets beyond which it is not asked either. They need not make the tree deep, and the grammar's
+/// table holds this many symbols.
+const MAX_BRACKETS: usize = 10_000;
 
 /// What a token costs to read, in units of `work`.
 const TOKEN_UNITS: usize = 32;
@@ -108,7 +112,7 @@ fn check_nesting(text: &str) -> SqlResult<()> {
         match token.kind {
             TokenKind::Open => {
                 chains.push(0);
-                if chains.len() > MAX_NESTING {
+                if chains.len() > MAX_BRACKETS {
                     return Err(too_deep());
                 }
             }

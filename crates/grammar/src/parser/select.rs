@@ -63,25 +63,28 @@ impl Converter<'_> {
     }
 
     fn set_operation(&mut self, node: &nodes::SelectStmt) -> SqlResult<QueryBody> {
-        use raw::SetOperation::*;
-        let operator = match node.op {
-            SETOP_UNION => SetOperator::Union,
-            SETOP_INTERSECT => SetOperator::Intersect,
-            _ => SetOperator::Except,
+        // The grammar nests a chain to the left: down to its first arm, then back.
+        let mut links = Vec::new();
+        let mut chain = node;
+        let first = loop {
+            let (Some(left), Some(right)) = (chain.larg(), chain.rarg()) else {
+                return Err(SqlError::internal(
+                    "the grammar left out an arm of a set operation",
+                ));
+            };
+            links.push((set_operator(chain.op), chain.all, right));
+            if left.op == raw::SetOperation::SETOP_NONE || has_clauses_above(left) {
+                break left;
+            }
+            chain = left;
         };
-        let (Some(left), Some(right)) = (node.larg(), node.rarg()) else {
-            return Err(SqlError::internal(
-                "the grammar left out an arm of a set operation",
-            ));
-        };
-        let left = Box::new(self.query(left)?);
-        let right = Box::new(self.query(right)?);
-        Ok(QueryBody::SetOperation {
-            operator,
-            all: node.all,
-            left,
-            right,
-        })
+        let first = Box::new(self.query(first)?);
+        let mut rest = Vec::with_capacity(links.len());
+        for (operator, all, right) in links.into_iter().rev() {
+            let query = self.query(right)?;
+            rest.push(SetArm { operator, all, query });
+        }
+        Ok(QueryBody::SetOperation { first, rest })
     }
 
     /// INTO belongs to the leftmost SELECT of the whole statement, which turns it into CREATE TABLE AS.
@@ -426,8 +429,25 @@ fn body_location(body: &QueryBody) -> Location {
             .first()
             .and_then(|row| row.first())
             .map_or(Location::NONE, |expr| expr.location),
-        QueryBody::SetOperation { left, .. } => left.location,
+        QueryBody::SetOperation { first, .. } => first.location,
     }
+}
+
+fn set_operator(operator: raw::SetOperation::Type) -> SetOperator {
+    match operator {
+        raw::SetOperation::SETOP_UNION => SetOperator::Union,
+        raw::SetOperation::SETOP_INTERSECT => SetOperator::Intersect,
+        _ => SetOperator::Except,
+    }
+}
+
+/// Parentheses stand around it, since a clause belongs to it alone.
+fn has_clauses_above(node: &nodes::SelectStmt) -> bool {
+    node.with_clause().is_some()
+        || !uncast(node.sort_clause()).is_empty()
+        || !uncast(node.locking_clause()).is_empty()
+        || !matches!(node.limit_count(), Node::None)
+        || !matches!(node.limit_offset(), Node::None)
 }
 
 pub(super) fn sort_direction(direction: raw::SortByDir::Type) -> SortDirection {

@@ -221,7 +221,14 @@ fn nested(depth: usize) -> Vec<(&'static str, String)> {
         ),
         ("exists", wrap("exists (select ", "1", ")")),
         ("casts", format!("select 1{}", "::int".repeat(depth))),
-        ("unions", format!("select 1{}", " union select 1".repeat(depth))),
+        (
+            "unions",
+            format!(
+                "select 1{}{}",
+                " union (select 1".repeat(depth),
+                ")".repeat(depth)
+            ),
+        ),
         (
             "joins",
             format!("select 1 from t{}", " cross join t".repeat(depth)),
@@ -297,6 +304,62 @@ fn long_flat_statements_are_no_bombs() {
     one(&format!("select * from t where {conditions}"));
     let rows = vec!["(1, 'x' || 'y', 3)"; 5_000].join(", ");
     one(&format!("insert into t values {rows}"));
+    one(&vec!["select 1"; 20_000].join(" union all "));
+    one(&vec!["select 1"; 20_000].join(" except "));
+    // Parentheses alone make no tree.
+    for (open, close) in [("(", ")"), ("((", "))")] {
+        one(&format!("select {}1{}", open.repeat(1_500), close.repeat(1_500)));
+        one(&format!("{}select 1{}", open.repeat(1_500), close.repeat(1_500)));
+    }
+}
+
+#[test]
+fn chains_of_set_operations_are_lists() {
+    let shape = |text: &str| {
+        let Statement::Query(query) = one(text) else {
+            panic!("a query")
+        };
+        shape_of(&query)
+    };
+    assert_eq!(
+        shape("select 1 union select 2 intersect all select 3 except select 4"),
+        "1 Union (2 Intersect all 3) Except 4"
+    );
+    assert_eq!(
+        shape("((select 1 union all select 2) except all select 3) union select 4"),
+        "1 Union all 2 Except all 3 Union 4"
+    );
+    // A clause belongs to what stands in its parentheses.
+    assert_eq!(
+        shape("(select 1 union select 2 limit 1) union select 3"),
+        "(1 Union 2) Union 3"
+    );
+    assert_eq!(
+        shape("(with w as (select 0) select 1 union select 2) union select 3"),
+        "(1 Union 2) Union 3"
+    );
+}
+
+/// The arms by their numbers, those that are chains themselves in parentheses.
+fn shape_of(query: &Query) -> String {
+    let arm = |query: &Query| match &query.body {
+        QueryBody::SetOperation { .. } => format!("({})", shape_of(query)),
+        _ => shape_of(query),
+    };
+    match &query.body {
+        QueryBody::SetOperation { first, rest } => {
+            let joined = rest.iter().map(|next| {
+                let all = if next.all { " all" } else { "" };
+                format!(" {:?}{all} {}", next.operator, arm(&next.query))
+            });
+            arm(first) + &joined.collect::<String>()
+        }
+        QueryBody::Select(select) => match &select.targets[0].value.kind {
+            ExprKind::Constant(Constant::Integer(number)) => number.to_string(),
+            other => panic!("a number: {other:?}"),
+        },
+        QueryBody::Values(_) => panic!("a SELECT"),
+    }
 }
 
 /// Random soup of tokens: any answer will do, a panic will not.

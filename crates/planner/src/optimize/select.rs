@@ -56,11 +56,11 @@ impl Planner<'_> {
                 item,
                 kind,
                 all,
-                left,
-                right,
+                arms,
+                levels: _,
             } => {
-                let width = left.targets.len();
-                let node = self.set_operation(kind, all, *left, *right)?;
+                let width = arms.first().map_or(0, |arm| arm.targets.len());
+                let node = self.set_operation(kind, all, arms)?;
                 let layout = (0..width).map(|column| (item, column as u16)).collect();
                 let joined = Joined {
                     layout,
@@ -77,17 +77,20 @@ impl Planner<'_> {
         &mut self,
         kind: SetOperationKind,
         all: bool,
-        left: BoundQuery,
-        right: BoundQuery,
+        arms: Vec<BoundQuery>,
     ) -> SqlResult<Joined> {
-        let left = self.query(left, true)?;
-        let right = self.query(right, true)?;
-        let (rows, cost) = (left.rows + right.rows, left.cost + right.cost);
+        let mut planned = Vec::with_capacity(arms.len());
+        let (mut rows, mut cost) = (0.0, 0.0);
+        for arm in arms {
+            let arm = self.query(arm, true)?;
+            rows += arm.rows;
+            cost += arm.cost;
+            planned.push(arm.node);
+        }
         let node = match kind {
             SetOperationKind::Union => {
-                // A long chain of arms is put into one list, which grows at its end.
-                let mut inputs = arms_of(left.node);
-                inputs.extend(arms_of(right.node));
+                // An arm that is a list of arms itself is taken apart.
+                let inputs = planned.into_iter().flat_map(arms_of).collect();
                 let append = Node::Append(Box::new(Append {
                     inputs,
                     merge: Vec::new(),
@@ -105,8 +108,7 @@ impl Planner<'_> {
             _ => Node::SetOperation {
                 kind,
                 all,
-                left: Box::new(left.node),
-                right: Box::new(right.node),
+                inputs: planned,
             },
         };
         Ok(Joined {

@@ -104,11 +104,11 @@ pub enum Node {
     Window(Box<Window>),
     /// UNION ALL, and the tables of a parent.
     Append(Box<Append>),
+    /// Each further input against what the ones before have left.
     SetOperation {
         kind: SetOperationKind,
         all: bool,
-        left: Box<Node>,
-        right: Box<Node>,
+        inputs: Vec<Node>,
     },
     RecursiveUnion {
         cte: u16,

@@ -41,10 +41,7 @@ impl Node {
             Node::Window(window) => visit(&window.input),
             Node::Append(append) => append.inputs.iter().for_each(visit),
             Node::IndexUnion(union) => union.inputs.iter().for_each(visit),
-            Node::SetOperation { left, right, .. } => {
-                visit(left);
-                visit(right);
-            }
+            Node::SetOperation { inputs, .. } => inputs.iter().for_each(visit),
             Node::RecursiveUnion { base, step, .. } => {
                 visit(base);
                 visit(step);
@@ -88,10 +85,7 @@ impl Node {
             Node::Window(window) => visit(&mut window.input),
             Node::Append(append) => append.inputs.iter_mut().for_each(visit),
             Node::IndexUnion(union) => union.inputs.iter_mut().for_each(visit),
-            Node::SetOperation { left, right, .. } => {
-                visit(left);
-                visit(right);
-            }
+            Node::SetOperation { inputs, .. } => inputs.iter_mut().for_each(visit),
             Node::RecursiveUnion { base, step, .. } => {
                 visit(base);
                 visit(step);

@@ -120,11 +120,22 @@ const FAMILIES: &[Family] = &[
         let calls = list(n, ", ", |i| format!("sum(a) over (order by a + {i})"));
         format!("select {calls} from t")
     }),
-    ("arms of UNION ALL", 1_000, |n| {
+    ("arms of UNION ALL", 10_000, |n| {
         list(n, " union all ", |i| format!("select a from t where a = {i}"))
     }),
-    ("arms of UNION", 1_000, |n| {
+    ("arms of UNION", 10_000, |n| {
         list(n, " union ", |i| format!("select a from t where a = {i}"))
+    }),
+    ("arms of UNION, each second one ALL", 10_000, |n| {
+        let pair = |i| format!("select {i} union all select {i} + 1");
+        list(n / 2, " union ", pair)
+    }),
+    ("arms of EXCEPT", 10_000, |n| {
+        list(n, " except ", |i| format!("select a from t where a = {i}"))
+    }),
+    ("arms of EXCEPT and INTERSECT", 10_000, |n| {
+        let pair = |i| format!("select a from t where a <> {i} intersect all select a from t");
+        list(n / 2, " except ", pair)
     }),
     ("WITH queries", 1_000, |n| {
         let queries = list(n, ", ", |i| match i {

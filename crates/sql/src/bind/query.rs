@@ -151,8 +151,11 @@ pub enum QueryBody {
         item: u16,
         kind: SetOperationKind,
         all: bool,
-        left: Box<BoundQuery>,
-        right: Box<BoundQuery>,
+        /// From left to right, each against what the ones before make: a chain of one operation is one list, if it has its types
+        /// from the beginning.
+        arms: Vec<BoundQuery>,
+        /// How many set operations its first arms nest to the left, this one included.
+        levels: u32,
     },
 }
 
@@ -350,9 +353,8 @@ impl BoundQuery {
         match &mut self.body {
             QueryBody::Select(select) => select.for_each_expr_mut(visit),
             QueryBody::Values { rows, .. } => rows.iter_mut().flatten().for_each(&mut *visit),
-            QueryBody::SetOperation { left, right, .. } => {
-                left.for_each_expr_mut(visit);
-                right.for_each_expr_mut(visit);
+            QueryBody::SetOperation { arms, .. } => {
+                arms.iter_mut().for_each(|arm| arm.for_each_expr_mut(visit));
             }
         }
         self.targets.iter_mut().for_each(|target| visit(&mut target.expr));
@@ -368,10 +370,7 @@ impl BoundQuery {
         match &self.body {
             QueryBody::Select(select) => select.from.iter().for_each(|tree| tree.for_each_item(visit)),
             QueryBody::Values { .. } => {}
-            QueryBody::SetOperation { left, right, .. } => {
-                left.for_each_item(visit);
-                right.for_each_item(visit);
-            }
+            QueryBody::SetOperation { arms, .. } => arms.iter().for_each(|arm| arm.for_each_item(visit)),
         }
     }
 }

@@ -34,6 +34,15 @@ pub(super) struct Tail<'q> {
     pub locking: &'q [ast::Locking],
 }
 
+impl Tail<'static> {
+    pub const NONE: Tail<'static> = Tail {
+        order_by: &[],
+        limit: None,
+        offset: None,
+        locking: &[],
+    };
+}
+
 /// Values of the type have an order: ORDER BY takes them.
 pub fn is_ordered(ty: ColumnType) -> bool {
     ty.is_array()
@@ -71,12 +80,7 @@ impl Binder<'_> {
             let bound = match &query.body {
                 ast::QueryBody::Select(select) => this.select(select, &tail, settle),
                 ast::QueryBody::Values(rows) => this.values(rows, &tail, settle),
-                ast::QueryBody::SetOperation {
-                    operator,
-                    all,
-                    left,
-                    right,
-                } => this.set_operation(*operator, *all, left, right, &tail),
+                ast::QueryBody::SetOperation { first, rest } => this.set_operation(first, rest, &tail),
             };
             this.cte_names.truncate(known);
             bound
@@ -735,7 +739,7 @@ fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
                         let named = target.name.clone().map(|name| (name, 2));
                         return named.or_else(|| implied_name_with_strength(&target.value));
                     }
-                    ast::QueryBody::SetOperation { left, .. } => query = left,
+                    ast::QueryBody::SetOperation { first, .. } => query = first,
                     ast::QueryBody::Values(_) => return strong("column1"),
                 }
             }

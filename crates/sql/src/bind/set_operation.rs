@@ -14,95 +14,79 @@ use mote_grammar::ast;
 use mote_grammar::ast::Location;
 
 impl Binder<'_> {
+    /// Binds a chain of set operations, from left to right.
     pub(super) fn set_operation(
         &mut self,
-        operator: ast::SetOperator,
-        all: bool,
-        left: &ast::Query,
-        right: &ast::Query,
+        first: &ast::Query,
+        rest: &[ast::SetArm],
         tail: &Tail<'_>,
     ) -> SqlResult<BoundQuery> {
         if !tail.locking.is_empty() {
             let message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        let (kind, word) = match operator {
-            ast::SetOperator::Union => (SetOperationKind::Union, "UNION"),
-            ast::SetOperator::Intersect => (SetOperationKind::Intersect, "INTERSECT"),
-            ast::SetOperator::Except => (SetOperationKind::Except, "EXCEPT"),
+        let is_intersect_all = |arm: &ast::SetArm| arm.operator == ast::SetOperator::Intersect && arm.all;
+        // Nothing to the left of an INTERSECT ALL may be recursive.
+        let (bound, behind) = match rest.iter().rposition(is_intersect_all) {
+            Some(position) => {
+                let before = &rest[..position];
+                let left = self.without_recursion("within INTERSECT", |this| {
+                    let first = this.query_with(first, false)?;
+                    this.add_arms(first, before, &Tail::NONE)
+                });
+                (left?, &rest[position..])
+            }
+            None => (self.query_with(first, false)?, rest),
         };
-        let forbidden = format!("within {word}");
-        let left = match kind == SetOperationKind::Intersect && all {
-            true => self.without_recursion(&forbidden, |this| this.query_with(left, false))?,
-            false => self.query_with(left, false)?,
-        };
-        let right = match kind == SetOperationKind::Except {
-            true => self.without_recursion(&forbidden, |this| this.query_with(right, false))?,
-            false => self.query_with(right, false)?,
-        };
-        self.combine(kind, word, all, left, right, tail)
+        self.add_arms(bound, behind, tail)
+    }
+
+    /// Joins arms to what stands before them; the clauses of `tail` are those of the last operation.
+    fn add_arms(
+        &mut self,
+        first: BoundQuery,
+        arms: &[ast::SetArm],
+        tail: &Tail<'_>,
+    ) -> SqlResult<BoundQuery> {
+        let mut bound = first;
+        for (position, arm) in arms.iter().enumerate() {
+            let right = match arm.operator {
+                ast::SetOperator::Except => {
+                    self.without_recursion("within EXCEPT", |this| this.query_with(&arm.query, false))?
+                }
+                _ => self.query_with(&arm.query, false)?,
+            };
+            let above = match position + 1 == arms.len() {
+                true => tail,
+                false => &Tail::NONE,
+            };
+            bound = self.combine(arm, bound, right, above)?;
+        }
+        Ok(bound)
     }
 
     /// Unifies two bound arms and binds the clauses above them.
-    pub(super) fn combine(
+    fn combine(
         &mut self,
-        kind: SetOperationKind,
-        word: &str,
-        all: bool,
+        arm: &ast::SetArm,
         mut left: BoundQuery,
         mut right: BoundQuery,
         tail: &Tail<'_>,
     ) -> SqlResult<BoundQuery> {
-        if left.targets.len() != right.targets.len() {
-            let message = format!("each {word} query must have the same number of columns");
-            let place = right
-                .targets
-                .first()
-                .map_or(Location::NONE, |target| target.location);
-            return Err(self.error(state::SYNTAX_ERROR, place, message));
-        }
-        let mut columns = Vec::with_capacity(left.targets.len());
-        for position in 0..left.targets.len() {
-            let places = [&left, &right].map(|arm| arm.targets[position].location);
-            let types = [&left, &right].map(|arm| self.type_of(&arm.targets[position].expr));
-            let pairs = [(types[0], places[0]), (types[1], places[1])];
-            let common = self.common_type(&pairs, word)?;
-            self.retype(&mut left, position, common, word)?;
-            self.retype(&mut right, position, common, word)?;
-            if !all {
-                self.check_equality(&left.targets[position].expr, places[0])?;
-            }
-            let name = left.targets[position].name.clone();
-            columns.push(ItemColumn {
-                name,
-                ty: common,
-                origin: (Oid::INVALID, 0),
-            });
-        }
-        let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        let (kind, word) = match arm.operator {
+            ast::SetOperator::Union => (SetOperationKind::Union, "UNION"),
+            ast::SetOperator::Intersect => (SetOperationKind::Intersect, "INTERSECT"),
+            ast::SetOperator::Except => (SetOperationKind::Except, "EXCEPT"),
+        };
+        let types = self.unify_arms(word, arm.all, &mut left, &mut right)?;
+        let (body, mut targets) = self.united(kind, arm.all, left, right, &types)?;
+        let QueryBody::SetOperation { item, .. } = &body else {
+            return Err(SqlError::internal("arms make a set operation"));
+        };
         self.levels.push(Level::new(Clause::OrderBy));
-        let item = self.add_item("".into(), ItemKind::Computed, columns)?;
-        self.level().items.push(ScopeItem::item("".into(), item));
-        let target = |(position, name): (usize, ast::Name)| BoundTarget {
-            name,
-            expr: self.variable(item, position, Location::NONE),
-            origin: (Oid::INVALID, 0),
-            location: left.targets[position].location,
-        };
-        let mut targets: Vec<BoundTarget> = names.into_iter().enumerate().map(target).collect();
-        let beside = match right.body {
-            QueryBody::SetOperation { .. } => &[][..],
-            _ => &right.targets,
-        };
-        let result = self.result_clauses(tail, &mut targets, beside);
+        self.level().items.push(ScopeItem::item("".into(), *item));
+        let result = self.result_clauses(tail, &mut targets, &body);
         self.levels.pop();
-        let body = QueryBody::SetOperation {
-            item,
-            kind,
-            all,
-            left: Box::new(left),
-            right: Box::new(right),
-        };
         let mut query = BoundQuery::new(body, targets);
         let clauses = result?;
         query.order_by = clauses.order_by;
@@ -112,12 +96,109 @@ impl Binder<'_> {
         Ok(query)
     }
 
-    /// ORDER BY and LIMIT; `beside` are the right arm's columns, which have names but cannot be referred to.
+    /// Brings both arms to the types of the result, which are returned.
+    fn unify_arms(
+        &mut self,
+        word: &str,
+        all: bool,
+        left: &mut BoundQuery,
+        right: &mut BoundQuery,
+    ) -> SqlResult<Vec<ColumnType>> {
+        if left.targets.len() != right.targets.len() {
+            let message = format!("each {word} query must have the same number of columns");
+            let place = right
+                .targets
+                .first()
+                .map_or(Location::NONE, |target| target.location);
+            return Err(self.error(state::SYNTAX_ERROR, place, message));
+        }
+        let mut types = Vec::with_capacity(left.targets.len());
+        for position in 0..left.targets.len() {
+            let places = [&*left, &*right].map(|arm| arm.targets[position].location);
+            let found = [&*left, &*right].map(|arm| self.type_of(&arm.targets[position].expr));
+            let pairs = [(found[0], places[0]), (found[1], places[1])];
+            let common = self.common_type(&pairs, word)?;
+            self.retype(left, position, common, word)?;
+            self.retype(right, position, common, word)?;
+            if !all {
+                self.check_equality(&left.targets[position].expr, places[0])?;
+            }
+            types.push(common);
+        }
+        Ok(types)
+    }
+
+    /// Puts an arm behind others: at the end of their list where an operation follows its like, or else above them.
+    fn united(
+        &mut self,
+        kind: SetOperationKind,
+        all: bool,
+        left: BoundQuery,
+        right: BoundQuery,
+        types: &[ColumnType],
+    ) -> SqlResult<(QueryBody, Vec<BoundTarget>)> {
+        let keeps_types = || {
+            left.targets
+                .iter()
+                .zip(types)
+                .all(|(target, ty)| target.expr.ty() == *ty)
+        };
+        if is_list_of_arms(&left, kind, all) && keeps_types() {
+            let mut body = left.body;
+            if let QueryBody::SetOperation {
+                all: of_all,
+                arms,
+                levels,
+                ..
+            } = &mut body
+            {
+                *of_all = all;
+                if kind == SetOperationKind::Union && !all {
+                    take_first_apart(arms, levels);
+                }
+                arms.push(right);
+            }
+            return Ok((body, left.targets));
+        }
+        let levels = match &left.body {
+            QueryBody::SetOperation { levels, .. } => levels + 1,
+            _ => 1,
+        };
+        self.reach(self.depth + levels)?;
+        let column = |(target, ty): (&BoundTarget, &ColumnType)| ItemColumn {
+            name: target.name.clone(),
+            ty: *ty,
+            origin: (Oid::INVALID, 0),
+        };
+        let columns = left.targets.iter().zip(types).map(column).collect();
+        // The item belongs to the level that ORDER BY is bound in.
+        self.levels.push(Level::new(Clause::OrderBy));
+        let item = self.add_item("".into(), ItemKind::Computed, columns);
+        self.levels.pop();
+        let item = item?;
+        let target = |(position, target): (usize, &BoundTarget)| BoundTarget {
+            name: target.name.clone(),
+            expr: self.variable(item, position, Location::NONE),
+            origin: (Oid::INVALID, 0),
+            location: target.location,
+        };
+        let targets = left.targets.iter().enumerate().map(target).collect();
+        let body = QueryBody::SetOperation {
+            item,
+            kind,
+            all,
+            arms: vec![left, right],
+            levels,
+        };
+        Ok((body, targets))
+    }
+
+    /// ORDER BY and LIMIT over the result of `body`, whose further arms have names of their own that cannot be referred to.
     fn result_clauses(
         &mut self,
         tail: &Tail<'_>,
         targets: &mut [BoundTarget],
-        beside: &[BoundTarget],
+        body: &QueryBody,
     ) -> SqlResult<BoundQuery> {
         let mut holder = BoundQuery::new(
             QueryBody::Values {
@@ -131,11 +212,11 @@ impl Binder<'_> {
                 if let Some(name) = Self::bare_name(&sort.value) {
                     let message = format!("column \"{name}\" does not exist");
                     let error = self.error(state::UNDEFINED_COLUMN, sort.value.location, message);
-                    return Err(match beside.iter().any(|target| target.name == *name) {
-                        true => error.hint(format!(
-                            "There is a column named \"{name}\" in table \"*SELECT* 2\", but it cannot be referenced from this part of the query."
+                    return Err(match leaf_named(body, name, &mut 0) {
+                        Some(leaf) => error.hint(format!(
+                            "There is a column named \"{name}\" in table \"*SELECT* {leaf}\", but it cannot be referenced from this part of the query."
                         )),
-                        false => error,
+                        None => error,
                     });
                 }
                 return Err(self
@@ -196,4 +277,69 @@ impl Binder<'_> {
         arm.targets[position].expr = new;
         Ok(())
     }
+}
+
+/// May another arm stand at the end of this one's list? PostgreSQL takes those of UNION apart when it plans
+/// (plan_union_children): arms of the same types, and not those that are free of duplicates below an ALL.
+fn is_list_of_arms(query: &BoundQuery, kind: SetOperationKind, all: bool) -> bool {
+    let QueryBody::SetOperation {
+        item,
+        kind: of_kind,
+        all: of_all,
+        ..
+    } = &query.body
+    else {
+        return false;
+    };
+    let is_alike = *of_kind == kind && (*of_all == all || kind == SetOperationKind::Union && *of_all);
+    let is_own = |(position, target): (usize, &BoundTarget)| {
+        matches!(&target.expr, Expr::Variable { relation, column, .. }
+            if relation == item && usize::from(*column) == position)
+    };
+    let is_bare = query.distinct.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none();
+    is_alike && is_bare && query.targets.iter().enumerate().all(is_own)
+}
+
+/// Where duplicates go in the end, they need not go from the first arms before: `(a UNION b UNION ALL c) UNION d`.
+fn take_first_apart(arms: &mut Vec<BoundQuery>, levels: &mut u32) {
+    let is_list = |first: &BoundQuery| is_list_of_arms(first, SetOperationKind::Union, false);
+    if !arms.first().is_some_and(is_list) {
+        return;
+    }
+    let rest = arms.split_off(1);
+    let first = arms.pop().map(|first| first.body);
+    if let Some(QueryBody::SetOperation {
+        arms: own,
+        levels: of_first,
+        ..
+    }) = first
+    {
+        *arms = own;
+        *levels = of_first;
+    }
+    arms.extend(rest);
+}
+
+/// The number, among the SELECTs of a set operation, of the first that has such a column.
+fn leaf_named(body: &QueryBody, name: &str, leaves: &mut usize) -> Option<usize> {
+    let QueryBody::SetOperation { arms, .. } = body else {
+        return None;
+    };
+    for arm in arms {
+        let is_bare = arm.order_by.is_empty() && arm.limit.is_none() && arm.offset.is_none();
+        if is_bare && matches!(arm.body, QueryBody::SetOperation { .. }) {
+            if let Some(leaf) = leaf_named(&arm.body, name, leaves) {
+                return Some(leaf);
+            }
+            continue;
+        }
+        *leaves += 1;
+        if arm.targets.iter().any(|target| *target.name == *name) {
+            return Some(*leaves);
+        }
+    }
+    None
 }

@@ -11,6 +11,7 @@ use mote_types::{ColumnType, format_type};
 
 use super::Binder;
 use super::query::{BoundCte, BoundCteStatement, BoundQuery, BoundTarget};
+use super::select::Tail;
 use mote_grammar::ast;
 use mote_grammar::ast::{Materialization, Name, QueryBody, SetOperator, Statement};
 
@@ -112,13 +113,17 @@ impl Binder<'_> {
         number: u16,
     ) -> SqlResult<(BoundCteStatement, Vec<(Name, ColumnType)>)> {
         let name = &table.name;
-        let QueryBody::SetOperation {
-            operator: SetOperator::Union,
-            all,
-            left,
-            right,
-        } = &query.body
-        else {
+        // All arms but the last are the base.
+        let parts = match &query.body {
+            QueryBody::SetOperation { first, rest } => {
+                let union = rest
+                    .split_last()
+                    .filter(|(step, _)| step.operator == SetOperator::Union);
+                union.map(|(step, base)| (first, base, step))
+            }
+            _ => None,
+        };
+        let Some((first, base, step)) = parts else {
             let message = format!(
                 "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
             );
@@ -134,7 +139,7 @@ impl Binder<'_> {
             let message = format!("{clause} in a recursive query is not implemented");
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, table.location, message));
         }
-        if is_recursive(left, name) {
+        if is_recursive(first, name) || base.iter().any(|arm| is_recursive(&arm.query, name)) {
             let message = format!(
                 "recursive reference to query \"{name}\" must not appear within its non-recursive term"
             );
@@ -144,11 +149,15 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.with_clause(with)?;
         }
-        let base = self.query(left)?;
+        let all = step.all;
+        let base = match base {
+            [] => self.query(first)?,
+            base => self.set_operation(first, base, &Tail::NONE)?,
+        };
         let columns = self.cte_columns(table, &base.targets)?;
         self.ctes[number as usize].columns = columns.clone();
         self.cte_names.push((name.clone(), number));
-        let mut step = self.query_with(right, false)?;
+        let mut step = self.query_with(&step.query, false)?;
         self.cte_names.truncate(known);
         self.match_step(name, &base, &mut step)?;
         let pair = Box::new((base, step));
@@ -229,7 +238,9 @@ fn is_recursive(query: &ast::Query, name: &str) -> bool {
     }
     match &query.body {
         QueryBody::Values(_) => false,
-        QueryBody::SetOperation { left, right, .. } => is_recursive(left, name) || is_recursive(right, name),
+        QueryBody::SetOperation { first, rest } => {
+            is_recursive(first, name) || rest.iter().any(|arm| is_recursive(&arm.query, name))
+        }
         QueryBody::Select(select) => {
             select.from.iter().any(|item| item_names(item, name))
                 || select

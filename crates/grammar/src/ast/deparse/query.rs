@@ -26,14 +26,7 @@ impl Writer {
                     this.push(")");
                 });
             }
-            QueryBody::SetOperation {
-                operator,
-                all,
-                left,
-                right,
-            } => {
-                self.set_operation(*operator, *all, left, right);
-            }
+            QueryBody::SetOperation { first, rest } => self.set_operation(first, rest),
         }
         if !query.order_by.is_empty() {
             self.clause(1, " ORDER BY ");
@@ -123,19 +116,31 @@ impl Writer {
         }
     }
 
-    fn set_operation(&mut self, operator: SetOperator, all: bool, left: &Query, right: &Query) {
-        self.arm(left);
-        self.clause(
-            0,
-            match operator {
-                SetOperator::Union => "UNION",
-                SetOperator::Intersect => "INTERSECT",
-                SetOperator::Except => "EXCEPT",
-            },
-        );
-        self.push(if all { " ALL" } else { "" });
-        self.clause(0, "");
-        self.arm(right);
+    /// Where the operator changes, what stands to the left of it goes in parentheses, as PostgreSQL writes it.
+    fn set_operation(&mut self, first: &Query, rest: &[SetArm]) {
+        let changes = |pair: &[SetArm]| (pair[0].operator, pair[0].all) != (pair[1].operator, pair[1].all);
+        for _ in rest.windows(2).filter(|pair| changes(pair)) {
+            self.push("(");
+            self.indent += QUERY_INDENT;
+        }
+        self.arm(first);
+        for (position, arm) in rest.iter().enumerate() {
+            if position > 0 && changes(&rest[position - 1..=position]) {
+                self.indent -= QUERY_INDENT;
+                self.push(")");
+            }
+            self.clause(
+                0,
+                match arm.operator {
+                    SetOperator::Union => "UNION",
+                    SetOperator::Intersect => "INTERSECT",
+                    SetOperator::Except => "EXCEPT",
+                },
+            );
+            self.push(if arm.all { " ALL" } else { "" });
+            self.clause(0, "");
+            self.arm(&arm.query);
+        }
     }
 
     /// An arm with clauses or operations of its own goes in parentheses.

@@ -284,16 +284,15 @@ impl Planner<'_> {
                 None
             }
             QueryBody::SetOperation {
-                item: inner,
-                left,
-                right,
-                ..
+                item: inner, arms, ..
             } => {
                 let number = *inner;
-                let left_rest = self.push_down(number, moved.clone(), left);
-                let right_rest = self.push_down(number, moved, right);
+                let mut refused = false;
+                for arm in arms {
+                    refused |= self.push_down(number, moved.clone(), arm).is_some();
+                }
                 // An arm that could not take it keeps the condition above all: testing twice does no harm.
-                (left_rest.is_some() || right_rest.is_some()).then_some(condition)
+                refused.then_some(condition)
             }
             QueryBody::Values { .. } => Some(condition),
         }
