@@ -103,7 +103,7 @@ const FAMILIES: &[Family] = &[
         let outer = list(n, ", ", |i| format!("c{i}"));
         format!("select {outer} from (select {inner} from t) d where c1 = 5")
     }),
-    ("aggregates", 800, |n| {
+    ("aggregates", 1_600, |n| {
         format!("select {} from t", list(n, ", ", |i| format!("sum(a + {i})")))
     }),
     ("groups", 800, |n| {
@@ -277,7 +277,7 @@ const FAMILIES: &[Family] = &[
             list(n, ", ", |i| format!("w8.c{i}"))
         )
     }),
-    ("columns of a natural join", 800, |n| {
+    ("columns of a natural join", 1_600, |n| {
         let columns = list(n, ", ", |i| format!("c{i}"));
         format!(
             "select 1 from (select {columns} from wide offset 0) x natural join (select {columns} from wide offset 0) y"

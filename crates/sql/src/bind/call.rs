@@ -3,6 +3,8 @@
 //! Aggregates, window functions and set-returning functions are not computed where they stand: the call goes to the
 //! query level, and a variable of the level's computed item takes its place.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::cast::find_cast;
@@ -741,13 +743,14 @@ impl Binder<'_> {
         };
         let level = &mut self.levels[home];
         level.aggregate_item = Some(item);
-        let known = level
-            .aggregates
-            .iter()
-            .position(|known| same_aggregate(known, &new));
+        let fingerprint = fingerprint_of(&new);
+        let is_same = |position: usize| same_aggregate(&level.aggregates[position], &new);
+        let known = level.aggregate_places.find(fingerprint, is_same);
         let column = known.unwrap_or_else(|| {
             level.aggregates.push(new);
-            level.aggregates.len() - 1
+            let position = level.aggregates.len() - 1;
+            level.aggregate_places.add(fingerprint, position);
+            position
         });
         Ok(Expr::Variable {
             relation: item,
@@ -878,6 +881,16 @@ impl Binder<'_> {
             location: location.0,
         })
     }
+}
+
+/// Same calls have the same one.
+fn fingerprint_of(call: &AggregateCall) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.aggregate.hash(&mut hasher);
+    for argument in &call.arguments {
+        argument.fingerprint().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn same_aggregate(left: &AggregateCall, right: &AggregateCall) -> bool {

@@ -3,6 +3,7 @@
 //! Invariant: while an item is bound, the level shows exactly the items to its left that LATERAL may reach; a join's
 //! condition sees the join's own two sides and nothing else of its level.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -479,7 +480,7 @@ impl Binder<'_> {
                     }
                     columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
                 };
-                let right_names = names(&right_scope, self);
+                let right_names: HashSet<Name> = names(&right_scope, self).into_iter().collect();
                 let common = names(&left_scope, self)
                     .into_iter()
                     .filter(|name| right_names.contains(name));
@@ -502,13 +503,15 @@ impl Binder<'_> {
     ) -> SqlResult<(Vec<Expr>, Vec<(Name, Expr)>)> {
         let mut condition = Vec::with_capacity(names.len());
         let mut merged = Vec::with_capacity(names.len());
-        for (position, name) in names.iter().enumerate() {
-            if names[..position].contains(name) {
+        let mut met = HashSet::with_capacity(names.len());
+        let left = self.join_side("left", left);
+        let right = self.join_side("right", right);
+        for name in names {
+            if !met.insert(name) {
                 let message = format!("column name \"{name}\" appears more than once in USING clause");
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
             }
-            let a = self.using_column(name, left, "left")?;
-            let b = self.using_column(name, right, "right")?;
+            let (a, b) = (left.column(name)?, right.column(name)?);
             let place = from_location(&join.left);
             let test = self.operator("=", Some((a.clone(), place)), (b.clone(), place), place)?;
             let test = self.coerce_boolean(test, "JOIN/USING", place)?;
@@ -526,23 +529,17 @@ impl Binder<'_> {
         Ok((condition, merged))
     }
 
-    fn using_column(&self, name: &str, scope: &[ScopeItem], side: &str) -> SqlResult<Expr> {
+    fn join_side(&self, side: &'static str, scope: &[ScopeItem]) -> JoinSide {
         let mut columns = Vec::new();
         for item in scope.iter().filter(|item| item.unqualified) {
             self.push_columns(item, Location::NONE, &mut columns);
         }
-        let mut matching = columns.into_iter().filter(|(column, _)| **column == *name);
-        match (matching.next(), matching.next()) {
-            (Some((_, expr)), None) => Ok(expr),
-            (None, _) => Err(SqlError::new(
-                state::UNDEFINED_COLUMN,
-                format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
-            )),
-            _ => Err(SqlError::new(
-                state::AMBIGUOUS_COLUMN,
-                format!("common column name \"{name}\" appears more than once in {side} table"),
-            )),
+        let mut by_name = HashMap::with_capacity(columns.len());
+        for (name, expr) in columns {
+            let known = by_name.entry(name);
+            known.and_modify(|found| *found = None).or_insert(Some(expr));
         }
+        JoinSide { side, by_name }
     }
 
     /// From here on, above the join, the rows of its nullable sides may be missing.
@@ -577,7 +574,7 @@ impl Binder<'_> {
             return Ok((tree, scope));
         }
         let mut columns = merged.unwrap_or_default();
-        let is_merged: Vec<Name> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let is_merged: HashSet<Name> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut all = Vec::new();
         for item in scope.iter().filter(|item| item.unqualified) {
             self.push_columns(item, Location::NONE, &mut all);
@@ -601,6 +598,30 @@ impl Binder<'_> {
             lateral_forbidden: false,
         });
         Ok((tree, scope))
+    }
+}
+
+/// The columns that one side of a join offers to USING.
+struct JoinSide {
+    side: &'static str,
+    /// None: several have this name.
+    by_name: HashMap<Name, Option<Expr>>,
+}
+
+impl JoinSide {
+    fn column(&self, name: &str) -> SqlResult<Expr> {
+        let side = self.side;
+        match self.by_name.get(name) {
+            Some(Some(expr)) => Ok(expr.clone()),
+            Some(None) => Err(SqlError::new(
+                state::AMBIGUOUS_COLUMN,
+                format!("common column name \"{name}\" appears more than once in {side} table"),
+            )),
+            None => Err(SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+            )),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use mote_types::{ColumnType, oid};
 
 use super::Binder;
 use super::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
-use crate::expr::{AggregateCall, Expr};
+use crate::expr::{AggregateCall, Expr, Places};
 use mote_grammar::ast::{ColumnReference, Location, Name, SortBy};
 
 /// The clause an expression stands in: decides what is allowed there and what the errors say.
@@ -133,6 +133,8 @@ pub(super) struct Level {
     pub clause: Clause,
     /// Aggregates met so far: columns of `aggregate_item`.
     pub aggregates: Vec<AggregateCall>,
+    /// Where they are among them.
+    pub aggregate_places: Places,
     pub aggregate_item: Option<u16>,
     /// The arguments of each GROUPING(): columns of `aggregate_item` too.
     pub groupings: Vec<Vec<(Expr, Location)>>,
@@ -154,6 +156,7 @@ impl Level {
             hidden: None,
             clause,
             aggregates: Vec::new(),
+            aggregate_places: Places::default(),
             aggregate_item: None,
             groupings: Vec::new(),
             in_aggregate: false,

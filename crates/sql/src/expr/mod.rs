@@ -15,7 +15,7 @@ mod same;
 mod simplify;
 mod walk;
 
-pub use same::same_list;
+pub use same::{Places, same_list};
 pub use simplify::{ConstantFolder, simplify};
 pub use walk::{aggregate_call_exprs, window_call_exprs};
 

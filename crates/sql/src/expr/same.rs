@@ -1,7 +1,10 @@
 //! Whether two expressions are the same computation: the same form of the same operands.
 //!
 //! What a form is besides its operands stands in `same_form`, which names every form, so that a new one cannot be left
-//! out; the operands are those that `for_each_child` visits.
+//! out; the operands are those that `for_each_child` visits. [`Places`] finds an expression again among many.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 
@@ -17,6 +20,28 @@ impl Expr {
         let mut same = true;
         self.for_each_child(&mut |child| same = same && rest.next().is_some_and(|other| child.same(other)));
         same && rest.next().is_none()
+    }
+
+    /// A number that same expressions share, and others hardly ever.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.feed(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Of a form only what tells apart what is written side by side: columns, constants, functions.
+    fn feed(&self, hasher: &mut DefaultHasher) {
+        std::mem::discriminant(self).hash(hasher);
+        match self {
+            Expr::Constant(value, _) => feed_datum(value, hasher),
+            Expr::Variable { relation, column, .. } => (relation, column).hash(hasher),
+            Expr::Column { index, .. } => index.hash(hasher),
+            Expr::Parameter { index, .. } => index.hash(hasher),
+            Expr::ExecParameter { id, .. } => id.hash(hasher),
+            Expr::Call { function, .. } => function.hash(hasher),
+            _ => {}
+        }
+        self.for_each_child(&mut |child| child.feed(hasher));
     }
 
     /// The same but for the values of the operands: the same form, with as many of them in the same places.
@@ -145,6 +170,31 @@ impl SubPlanKind {
 
 pub fn same_list(left: &[Expr], right: &[Expr]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(a, b)| a.same(b))
+}
+
+/// Positions in a list that somebody else keeps, by the fingerprints of what stands there.
+#[derive(Default)]
+pub struct Places(HashMap<u64, Vec<usize>>);
+
+impl Places {
+    /// The first position with this fingerprint at which `is_it` finds what is looked for.
+    pub fn find(&self, fingerprint: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let known = self.0.get(&fingerprint)?;
+        known.iter().copied().find(|position| is_it(*position))
+    }
+
+    pub fn add(&mut self, fingerprint: u64, position: usize) {
+        self.0.entry(fingerprint).or_default().push(position);
+    }
+}
+
+fn feed_datum(value: &Datum, hasher: &mut DefaultHasher) {
+    match value {
+        Datum::Int4(value) => value.hash(hasher),
+        Datum::Text(text) => text.hash(hasher),
+        Datum::Bool(value) => value.hash(hasher),
+        other => format!("{other:?}").hash(hasher),
+    }
 }
 
 /// Equality of representation, which is what constants of a statement are compared by.
