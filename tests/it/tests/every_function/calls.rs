@@ -151,6 +151,7 @@ pub fn of_catalogs(control: &TestServer, mote: &TestServer, seed: u64, each: usi
     let casts = known(CASTS);
     let types = known("select typname from pg_type");
     let mut maker = Maker {
+        seed,
         prng: Prng::new(seed),
         types,
         each,
@@ -186,6 +187,8 @@ pub fn of_catalogs(control: &TestServer, mote: &TestServer, seed: u64, each: usi
 }
 
 struct Maker {
+    seed: u64,
+    /// Of the function, operator or cast whose calls are made: what else is called does not change them.
     prng: Prng,
     /// The types that mote has.
     types: HashSet<String>,
@@ -197,6 +200,7 @@ impl Maker {
     fn function(&mut self, name: &str, arguments: &str, set: bool, variadic: bool) {
         let types: Vec<&str> = arguments.split(',').filter(|ty| !ty.is_empty()).collect();
         let signature = format!("{name}({arguments})");
+        self.draw_for(&signature);
         let wanted = self.wanted(&types);
         for _ in 0..wanted {
             let Some(mut values) = self.arguments(&types) else {
@@ -216,6 +220,8 @@ impl Maker {
 
     fn operator(&mut self, name: &str, left: &str, right: &str) {
         let types: Vec<&str> = [left, right].into_iter().filter(|ty| !ty.is_empty()).collect();
+        let signature = format!("{left} {name} {right}");
+        self.draw_for(&signature);
         let wanted = self.wanted(&types).min(3);
         for _ in 0..wanted {
             let Some(values) = self.arguments(&types) else {
@@ -226,20 +232,27 @@ impl Maker {
                 [right] => format!("select {name} {right}"),
                 _ => unreachable!("an operator has one operand or two"),
             };
-            self.push(format!("{left} {name} {right}").trim_start(), text);
+            self.push(signature.trim_start(), text);
         }
     }
 
     fn cast(&mut self, from: &str, to: &str) {
+        let signature = format!("{from}::{to}");
+        self.draw_for(&signature);
         for _ in 0..self.wanted(&[from]) {
             let Some(values) = self.arguments(&[from]) else {
                 return;
             };
-            self.push(
-                &format!("{from}::{to}"),
-                format!("select {}::\"{to}\"", values[0]),
-            );
+            self.push(&signature, format!("select {}::\"{to}\"", values[0]));
         }
+    }
+
+    /// From here on, draws follow from the seed and this name alone.
+    fn draw_for(&mut self, signature: &str) {
+        // FNV-1a: the same on every machine and with every compiler.
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let hash = signature.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+        self.prng = Prng::fork(self.seed, hash);
     }
 
     /// The same call twice says nothing new.

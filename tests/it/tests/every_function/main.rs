@@ -5,7 +5,7 @@
 //! What is called stands in PostgreSQL's catalog and is taken where mote's catalog has it under the same OID (`calls`);
 //! the values are in `values`. Where the two may differ, `allowed.txt` says it with a reason; a line there that matches
 //! nothing any more fails the test, so that the list cannot outlive its reasons.
-//! The calls follow from a seed: `MOTE_IT_SEED=7` makes others than the usual ones, `MOTE_IT_CALLS=20` makes more of
+//! The calls of a function follow from a seed and its own name: `MOTE_IT_SEED=7` makes others than the usual ones, `MOTE_IT_CALLS=20` makes more of
 //! them per function, `MOTE_IT_FUNCTION=jsonb_set` only those that contain the word.
 
 mod calls;
