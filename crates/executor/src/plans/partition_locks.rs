@@ -144,9 +144,8 @@ fn early_level(pruning: &Pruning, any: &mut bool) -> Pruning {
 
 fn is_early(condition: &PruneCondition) -> bool {
     match condition {
-        PruneCondition::Compare(_, _, value) | PruneCondition::AnyOf(_, AnyOf::Array(value)) => {
-            is_plain(value)
-        }
+        PruneCondition::Compare(_, _, value) => is_plain(value),
+        PruneCondition::AnyOf(_, AnyOf::Array(array)) => is_plain(array),
         PruneCondition::AnyOf(_, AnyOf::List(list)) => list.iter().all(is_plain),
         PruneCondition::IsNull(_) | PruneCondition::IsNotNull(_) => true,
         // An OR of which one part is not known yet may leave anything over.

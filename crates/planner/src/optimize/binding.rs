@@ -4,6 +4,8 @@
 //! relation. The value may be of another type than the key: what it says of the keys is found out when the scan opens
 //! (`mote_types::key::place`), and only which types fit is decided here.
 
+use std::sync::Arc;
+
 use mote_sql::bind::query::FIRST_SYSTEM_COLUMN;
 use mote_sql::builtin::function::FunctionId;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
@@ -156,7 +158,7 @@ impl Planner<'_> {
                 };
                 list.iter()
                     .all(is_usable)
-                    .then(|| Binding::Any(AnyOf::List(list.clone())))
+                    .then(|| Binding::Any(AnyOf::List(Arc::clone(list))))
             }
             Expr::ArrayComparison {
                 function,
@@ -170,7 +172,7 @@ impl Planner<'_> {
                 let (comparison, _) = comparison_of(*function)?;
                 let fit = fit(array.ty().element()?.oid, key.ty.oid)?;
                 let usable = fit == Fit::Exact && comparison == Comparison::Equal;
-                usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
+                usable.then(|| Binding::Any(AnyOf::Array(Arc::clone(array))))
             }
             _ => None,
         }

@@ -381,7 +381,9 @@ impl Planner<'_> {
 
     /// Plans the sub-queries of an expression and turns variables of the layout into positions.
     pub(super) fn resolve(&mut self, expr: &mut Expr, layout: &[Slot]) -> SqlResult<()> {
-        self.plan_subqueries(expr)?;
+        if expr.contains_subplan() {
+            self.plan_subqueries(expr)?;
+        }
         expr.rewrite(&mut |inner| match inner {
             Expr::Variable {
                 relation, column, ty, ..

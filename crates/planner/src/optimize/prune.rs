@@ -3,6 +3,8 @@
 //! Conditions bind partition keys by the rules that bind index keys. What constants decide is decided here; what
 //! depends on a parameter or an outer row is left to the Append, which asks when it starts.
 
+use std::sync::Arc;
+
 use mote_types::datetime::TimeZone;
 use mote_types::key::{Fit, follows_zone};
 
@@ -134,10 +136,12 @@ impl Planner<'_> {
                 }
                 Some(Binding::IsNull) => PruneCondition::IsNull(number),
                 Some(Binding::Any(AnyOf::List(list))) => {
-                    PruneCondition::AnyOf(number, AnyOf::List(list.into_iter().map(folded).collect()))
+                    let list = list.iter().cloned().map(folded).collect();
+                    PruneCondition::AnyOf(number, AnyOf::List(Arc::new(list)))
                 }
                 Some(Binding::Any(AnyOf::Array(array))) => {
-                    PruneCondition::AnyOf(number, AnyOf::Array(folded(array)))
+                    let array = Arc::new(folded(Arc::unwrap_or_clone(array)));
+                    PruneCondition::AnyOf(number, AnyOf::Array(array))
                 }
             });
         }

@@ -252,8 +252,9 @@ pub enum IndexEquality {
 
 #[derive(Clone, Debug)]
 pub enum AnyOf {
-    List(Vec<Expr>),
-    Array(Expr),
+    /// The condition's own list or array, not a copy.
+    List(Arc<Vec<Expr>>),
+    Array(Arc<Expr>),
 }
 
 #[derive(Clone, Debug)]

@@ -3,6 +3,8 @@
 //! Everything that must visit all nodes, or all expressions of one, goes through this file, so that a new form is added
 //! in one place; `expr::walk` is its like for expressions. Leaves out: any knowledge of what the forms mean.
 
+use std::sync::Arc;
+
 use super::QueryPlan;
 use super::node::*;
 use mote_common::Oid;
@@ -267,13 +269,28 @@ impl Pruning {
     }
 }
 
+impl AnyOf {
+    /// Calls `visit` for each element, or for the array; what a condition shares is copied first. Of constants alone nothing
+    /// is to be found out or rewritten, so they stay shared.
+    fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            AnyOf::List(list) if list.iter().all(is_constant) => {}
+            AnyOf::Array(array) if is_constant(array) => {}
+            AnyOf::List(list) => Arc::make_mut(list).iter_mut().for_each(visit),
+            AnyOf::Array(array) => visit(Arc::make_mut(array)),
+        }
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Constant(..))
+}
+
 pub fn prune_condition_exprs(conditions: &mut [PruneCondition], visit: &mut dyn FnMut(&mut Expr)) {
     for condition in conditions {
         match condition {
-            PruneCondition::Compare(_, _, value) | PruneCondition::AnyOf(_, AnyOf::Array(value)) => {
-                visit(value)
-            }
-            PruneCondition::AnyOf(_, AnyOf::List(list)) => list.iter_mut().for_each(&mut *visit),
+            PruneCondition::Compare(_, _, value) => visit(value),
+            PruneCondition::AnyOf(_, any) => any.for_each_expr_mut(visit),
             PruneCondition::IsNull(_) | PruneCondition::IsNotNull(_) => {}
             PruneCondition::Or(alternatives) => {
                 for alternative in alternatives {
@@ -287,8 +304,8 @@ pub fn prune_condition_exprs(conditions: &mut [PruneCondition], visit: &mut dyn 
 fn index_scan_exprs(scan: &mut IndexScan, visit: &mut dyn FnMut(&mut Expr)) {
     for equality in &mut scan.equals {
         match equality {
-            IndexEquality::Value(expr) | IndexEquality::AnyOf(AnyOf::Array(expr)) => visit(expr),
-            IndexEquality::AnyOf(AnyOf::List(list)) => list.iter_mut().for_each(&mut *visit),
+            IndexEquality::Value(expr) => visit(expr),
+            IndexEquality::AnyOf(any) => any.for_each_expr_mut(visit),
             IndexEquality::IsNull => {}
         }
     }

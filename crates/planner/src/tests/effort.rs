@@ -4,9 +4,13 @@
 //! long for eight times the length; the bound lies between that and the eight of a straight line. What has a limit of PostgreSQL's
 //! (1,664 targets) may grow with its square as long as it is quick at the limit.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::plan;
+use crate::plan::PlanBody;
+use crate::plan::node::{AnyOf, IndexEquality, Node};
+use mote_sql::expr::Expr;
 
 /// How much longer the whole is than the part.
 const FACTOR: usize = 8;
@@ -297,6 +301,41 @@ const FAMILIES: &[Family] = &[
         format!("update t set c = greatest({sets}) where a = 5 returning {sets}")
     }),
 ];
+
+/// The IN list of a scan's index and that of the condition which is looked at again for each row.
+fn lists_of(node: &Node, found: &mut Vec<Arc<Vec<Expr>>>) {
+    if let Node::IndexScan(scan) = node {
+        for equality in &scan.equals {
+            if let IndexEquality::AnyOf(AnyOf::List(list)) = equality {
+                found.push(Arc::clone(list));
+            }
+        }
+        for condition in scan.recheck.iter().chain(&scan.filter) {
+            condition.visit(&mut |inner| {
+                if let Expr::InList { list, .. } = inner {
+                    found.push(Arc::clone(list));
+                }
+            });
+        }
+    }
+    node.for_each_input(&mut |input| lists_of(input, found));
+}
+
+#[test]
+fn a_long_list_is_not_copied_for_a_plan() {
+    // More would read the table from its beginning.
+    let elements = list(100, ", ", |i| i.to_string());
+    let planned = plan(&format!(
+        "select * from t where a in ({elements}) and c > 1 for update"
+    ));
+    let PlanBody::Query(query) = planned.expect("a plan").body else {
+        panic!("a query")
+    };
+    let mut found = Vec::new();
+    lists_of(&query.root, &mut found);
+    assert_eq!(found.len(), 2, "the index's and the condition's");
+    assert!(Arc::ptr_eq(&found[0], &found[1]));
+}
 
 fn planned_in(sql: &str) -> Duration {
     let began = Instant::now();

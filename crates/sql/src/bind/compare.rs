@@ -1,5 +1,7 @@
 //! Operators and comparisons: of values, of rows, with lists, with arrays.
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::extension::EXTENSION_TYPES;
@@ -373,7 +375,7 @@ impl Binder<'_> {
         Ok(Some(Expr::InList {
             function: operator.function,
             argument,
-            list,
+            list: Arc::new(list),
             negated,
         }))
     }
@@ -432,7 +434,7 @@ impl Binder<'_> {
         Ok(Expr::ArrayComparison {
             function: found.function,
             argument,
-            array: Box::new(array),
+            array: Arc::new(array),
             all,
         })
     }

@@ -118,18 +118,19 @@ pub enum Expr {
         greatest: bool,
         ty: ColumnType,
     },
-    /// `argument operator ANY/ALL (array)`.
+    /// `argument operator ANY/ALL (array)`. The array may be long, so copies of the condition share it.
     ArrayComparison {
         function: FunctionId,
         argument: Box<Expr>,
-        array: Box<Expr>,
+        array: Arc<Expr>,
         all: bool,
     },
-    /// `argument IN (constants and parameters)`, all of one type: `function` is its equality.
+    /// `argument IN (constants and parameters)`, all of one type: `function` is its equality. Copies of the condition
+    /// share the list: the planner makes one for each index and each order of joins that it looks at.
     InList {
         function: FunctionId,
         argument: Box<Expr>,
-        list: Vec<Expr>,
+        list: Arc<Vec<Expr>>,
         negated: bool,
     },
     Array {

@@ -135,7 +135,7 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::for_each_child`], for rewriting in place.
+    /// As [`Expr::for_each_child`], for rewriting in place. A list that copies of the condition share is copied first.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
             Expr::Constant(..)
@@ -174,11 +174,11 @@ impl Expr {
             }
             Expr::ArrayComparison { argument, array, .. } => {
                 visit(argument);
-                visit(array);
+                visit(Arc::make_mut(array));
             }
             Expr::InList { argument, list, .. } => {
                 visit(argument);
-                list.iter_mut().for_each(visit);
+                Arc::make_mut(list).iter_mut().for_each(visit);
             }
             Expr::Array { elements, .. } => elements.iter_mut().for_each(visit),
             Expr::Row { fields, .. } => fields.iter_mut().for_each(visit),
@@ -234,6 +234,9 @@ impl Expr {
     pub fn rewrite(&mut self, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) {
         if let Some(new) = replace(self) {
             *self = new;
+        } else if let Expr::InList { argument, list, .. } = self {
+            argument.rewrite(replace);
+            rewrite_list(list, replace);
         } else {
             self.for_each_child_mut(&mut |child| child.rewrite(replace));
         }
@@ -261,6 +264,18 @@ impl Expr {
 
     pub fn contains_subplan(&self) -> bool {
         self.any(&mut |expr| matches!(expr, Expr::SubPlan(_)))
+    }
+}
+
+/// Constants and parameters of a list mostly stay what they are: then it stays shared.
+fn rewrite_list(list: &mut Arc<Vec<Expr>>, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+    for position in 0..list.len() {
+        let is_leaf = matches!(list[position], Expr::Constant(..) | Expr::Parameter { .. });
+        match replace(&list[position]) {
+            Some(new) => Arc::make_mut(list)[position] = new,
+            None if is_leaf => {}
+            None => Arc::make_mut(list)[position].for_each_child_mut(&mut |child| child.rewrite(replace)),
+        }
     }
 }
 

@@ -470,14 +470,17 @@ impl Planner<'_> {
     pub(super) fn resolve_keys(&mut self, scan: &mut IndexScan) -> SqlResult<()> {
         for equality in &mut scan.equals {
             match equality {
-                IndexEquality::Value(value) | IndexEquality::AnyOf(AnyOf::Array(value)) => {
-                    self.resolve(value, &[])?;
-                }
-                IndexEquality::AnyOf(AnyOf::List(list)) => {
-                    for value in list {
+                IndexEquality::Value(value) => self.resolve(value, &[])?,
+                // Constants and parameters stay what they are, and the list stays shared.
+                IndexEquality::AnyOf(AnyOf::List(list)) if !list.iter().all(is_settled) => {
+                    for value in Arc::make_mut(list) {
                         self.resolve(value, &[])?;
                     }
                 }
+                IndexEquality::AnyOf(AnyOf::Array(array)) if !is_settled(array) => {
+                    self.resolve(Arc::make_mut(array), &[])?;
+                }
+                IndexEquality::AnyOf(_) => {}
                 IndexEquality::IsNull => {}
             }
         }
@@ -492,4 +495,9 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// Nothing in it is resolved against rows.
+fn is_settled(value: &Expr) -> bool {
+    matches!(value, Expr::Constant(..) | Expr::Parameter { .. })
 }
