@@ -9,52 +9,85 @@ const MASK: u64 = 0xFFFF_FFFF_FFFF;
 
 /// `08:00:2b:01:02:03`, with dashes, or in groups of two or three bytes, or without separators.
 pub fn parse(text: &str) -> SqlResult<u64> {
-    let refused = || invalid_syntax("macaddr", text);
-    let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
-    let octets: Vec<u64> = match bytes_apart(trimmed) {
-        Some(octets) => octets,
-        None => digits_together(trimmed).ok_or_else(refused)?,
-    };
-    if octets.iter().any(|octet| *octet > 0xFF) {
+    let octets = FORMS.iter().find_map(|form| scanned(text, form));
+    let octets = octets.ok_or_else(|| invalid_syntax("macaddr", text))?;
+    if octets.iter().any(|octet| !(0..=0xFF).contains(octet)) {
         let message = format!("invalid octet value in \"macaddr\" value: \"{text}\"");
         return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
-    Ok(octets.iter().fold(0, |address, octet| address << 8 | octet))
+    Ok(octets
+        .iter()
+        .fold(0, |address, octet| address << 8 | *octet as u64))
 }
 
-fn hexadecimal(digits: &str) -> Option<u64> {
-    match digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => u64::from_str_radix(digits, 16).ok(),
-        false => None,
+/// One of the patterns that PostgreSQL hands to C's sscanf.
+struct Form {
+    /// Of a byte, its sign counted.
+    width: usize,
+    /// Behind each byte but the last.
+    separators: [Option<u8>; 5],
+}
+
+const fn form(width: usize, separators: [Option<u8>; 5]) -> Form {
+    Form { width, separators }
+}
+
+const FORMS: [Form; 7] = [
+    form(usize::MAX, [Some(b':'); 5]),
+    form(usize::MAX, [Some(b'-'); 5]),
+    form(2, [None, None, Some(b':'), None, None]),
+    form(2, [None, None, Some(b'-'), None, None]),
+    form(2, [None, Some(b'.'), None, Some(b'.'), None]),
+    form(2, [None, Some(b'-'), None, Some(b'-'), None]),
+    form(2, [None; 5]),
+];
+
+/// The six numbers, if the text is of this form to its end.
+fn scanned(text: &str, form: &Form) -> Option<[i32; 6]> {
+    let mut rest = text.as_bytes();
+    let mut octets = [0; 6];
+    for (position, octet) in octets.iter_mut().enumerate() {
+        (*octet, rest) = hexadecimal(rest, form.width)?;
+        if let Some(separator) = form.separators.get(position).copied().flatten() {
+            rest = rest.strip_prefix(&[separator])?;
+        }
     }
+    rest.iter().all(|byte| is_blank(*byte)).then_some(octets)
 }
 
-fn bytes_apart(text: &str) -> Option<Vec<u64>> {
-    let separator = [':', '-']
-        .into_iter()
-        .find(|sign| text.matches(*sign).count() == 5)?;
-    text.split(separator).map(hexadecimal).collect()
+/// sscanf's `%x`: blanks, and then at most `width` characters of a number with or without a sign and `0x`. What is too large
+/// or negative becomes some number that is no byte.
+fn hexadecimal(text: &[u8], width: usize) -> Option<(i32, &[u8])> {
+    let blanks = text.iter().take_while(|byte| is_blank(**byte)).count();
+    let text = &text[blanks..];
+    let field = &text[..width.min(text.len())];
+    let sign = usize::from(matches!(field.first(), Some(b'+' | b'-')));
+    // Alone it is zero.
+    let prefix = match field.get(sign..sign + 2) {
+        Some([b'0', b'x' | b'X']) => 2,
+        _ => 0,
+    };
+    let digits = &field[sign + prefix..];
+    let count = digits
+        .iter()
+        .take_while(|digit| digit.is_ascii_hexdigit())
+        .count();
+    let value = match std::str::from_utf8(&digits[..count]) {
+        Ok("") if prefix == 0 => return None,
+        Ok("") => 0,
+        Ok(digits) => u64::from_str_radix(digits, 16).unwrap_or(u64::MAX),
+        Err(_) => return None,
+    };
+    let value = match field[0] {
+        b'-' => value.wrapping_neg(),
+        _ => value,
+    };
+    Some((value as i32, &text[sign + prefix + count..]))
 }
 
-/// Twelve digits, with a separator in the middle, or dots or dashes after each four of them.
-fn digits_together(text: &str) -> Option<Vec<u64>> {
-    let groups: Vec<&str> = match text.find([':', '-', '.']) {
-        None => vec![text],
-        Some(at) => text.split(text[at..].chars().next()?).collect(),
-    };
-    let wide = match groups.len() {
-        1 => 12,
-        2 if !text.contains('.') => 6,
-        3 if !text.contains(':') => 4,
-        _ => return None,
-    };
-    let digits = groups.concat();
-    if groups.iter().any(|group| group.len() != wide) || !digits.is_ascii() {
-        return None;
-    }
-    (0..6)
-        .map(|byte| hexadecimal(&digits[2 * byte..2 * byte + 2]))
-        .collect()
+/// C's isspace.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 /// Six or eight bytes, with one separator wherever bytes meet. Six are widened as EUI-64 has it.
@@ -171,8 +204,13 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap(), 0x0800_2b01_0203, "{text}");
         }
+        // A sign may begin a byte, and blanks may stand before one.
+        assert_eq!(parse("+8: 0:2b:1:2:0x3 ").unwrap(), 0x0800_2b01_0203);
+        let outside = parse("-8:0:2b:1:2:3").unwrap_err();
+        assert!(outside.message().starts_with("invalid octet"));
         for text in [
             "0800:2b01:0203",
+            "8 :0:2b:1:2:3",
             "not even close",
             "08:00:2b:01:02",
             "08:00:2b:01:02:0g",

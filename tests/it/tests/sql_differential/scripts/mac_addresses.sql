@@ -17,3 +17,12 @@ select '08:00:2b:01:02:03:04'::macaddr8, '08:00:2b:01:02:03 x'::macaddr8;
 select array['08:00:2b:01:02:03', '8:0:2b:1:2:4']::macaddr[], '{08:00:2b:01:02:03}'::macaddr8[];
 create index on m (b);
 copy (select * from m order by id) to stdout;
+-- As C's sscanf reads the bytes.
+select '+8:0:2b:1:2:3'::macaddr, ' 8: 0:2b:1:2: 3 '::macaddr, '0x8:0:2b:1:2:0X3'::macaddr, '08 002b 010203'::macaddr, '+8+0+b+1+2+3'::macaddr;
+select '-8:0:2b:1:2:3'::macaddr;
+select '8 :0:2b:1:2:3'::macaddr;
+select '-1'::macaddr;
+select '-1-1-1-1-1-1'::macaddr;
+select '0x:0:2b:1:2:3'::macaddr;
+select '100000008:0:2b:1:2:3'::macaddr;
+select '08:00:2b:01:02:03:'::macaddr;
