@@ -169,10 +169,10 @@ impl TimeZone {
         }
     }
 
-    /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX offset, which counts west.
+    /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX name, whose offset counts west.
     pub fn parse_for_at(text: &str) -> SqlResult<TimeZone> {
         TimeZone::abbreviated(text)
-            .or_else(|| TimeZone::find(text))
+            .or_else(|| TimeZone::named(text))
             .ok_or_else(|| {
                 SqlError::new(
                     state::INVALID_PARAMETER_VALUE,

@@ -455,9 +455,17 @@ fn decode_number(text: &str, fields: &mut Fields, order: DateOrder) -> Decoded<(
     if digits.len() >= 6 && no_date {
         let (rest, day) = digits.split_at(digits.len() - 2);
         let (year, month) = rest.split_at(rest.len() - 2);
+        let (month, day) = (number(month)?, number(day)?);
+        // That the year is too large is said last.
+        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+            return Err(match fields.time_only {
+                true => Failure::Syntax,
+                false => Failure::MonthOrDay,
+            });
+        }
         set_year(year, fields)?;
-        fields.month = Some(number(month)?);
-        fields.day = Some(number(day)?);
+        fields.month = Some(month);
+        fields.day = Some(day);
         return Ok(());
     }
     if digits.len() > 2 {
@@ -558,6 +566,9 @@ fn decode_offset(text: &str) -> Decoded<i32> {
 
 fn finish(fields: Fields) -> Decoded<Moment> {
     let mut time_us = fields.time_us;
+    if fields.time_only && time_us.is_none() && fields.special.is_none() {
+        return Err(Failure::Syntax);
+    }
     if let Some(is_pm) = fields.is_pm {
         let us = time_us.ok_or(Failure::Syntax)?;
         if us >= 13 * HOUR_US {
@@ -574,7 +585,7 @@ fn finish(fields: Fields) -> Decoded<Moment> {
         (Some(days), None, None, None) => Some(days),
         (None, Some(_), Some(_), Some(_)) => Some(finish_date(&fields)?),
         (None, None, None, None) => None,
-        _ => return Err(Failure::Syntax),
+        _ => return Err(why_no_date(&fields)),
     };
     let takes_time = fields.special == Some(Special::Epoch);
     if fields.special.is_some() && (date.is_some() || time_us.is_some() && !takes_time) {
@@ -586,6 +597,22 @@ fn finish(fields: Fields) -> Decoded<Moment> {
         zone: fields.zone,
         special: fields.special,
     })
+}
+
+/// Why parts of a date are none: as PostgreSQL, which looks at what is there before it misses the rest.
+fn why_no_date(fields: &Fields) -> Failure {
+    if fields.time_only {
+        return Failure::Syntax;
+    }
+    let counts_from_one = fields.is_bc || !fields.short_year;
+    if counts_from_one && fields.year.is_some_and(|year| year <= 0) {
+        return Failure::FieldOverflow;
+    }
+    let fits = |part: Option<i32>, last| part.is_none_or(|part| (1..=last).contains(&part));
+    match fits(fields.month, 12) && fits(fields.day, 31) {
+        true => Failure::Syntax,
+        false => Failure::MonthOrDay,
+    }
 }
 
 fn finish_date(fields: &Fields) -> Decoded<i64> {
