@@ -22,8 +22,9 @@ use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::Oid;
 use compact_str::CompactString;
-use mote_common::SqlResult;
+use mote_common::error::state;
 use mote_common::work::{self, Bulk, Meter};
+use mote_common::{SqlError, SqlResult};
 
 /// One SQL value.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +94,20 @@ pub struct Array {
 pub struct Dimension {
     pub length: i32,
     pub lower_bound: i32,
+}
+
+impl Dimension {
+    /// The subscript behind the last one is a number, too (PostgreSQL's ArrayCheckBounds).
+    pub fn check_bounds(dims: &[Dimension]) -> SqlResult<()> {
+        let is_too_large = |dim: &&Dimension| dim.lower_bound.checked_add(dim.length).is_none();
+        match dims.iter().find(is_too_large) {
+            None => Ok(()),
+            Some(dim) => Err(SqlError::new(
+                state::PROGRAM_LIMIT_EXCEEDED,
+                format!("array lower bound is too large: {}", dim.lower_bound),
+            )),
+        }
+    }
 }
 
 impl Array {

@@ -250,12 +250,45 @@ fn float_out_of_range(type_name: &str, text: &str) -> SqlError {
     )
 }
 
+fn is_hexadecimal(number: &str) -> bool {
+    let unsigned = number.trim_start_matches(['+', '-']).as_bytes();
+    matches!(unsigned, [b'0', b'x' | b'X', ..])
+}
+
+/// `[sign]0xdigits[.digits][p[sign]exponent]`, which C's strtod reads, too.
+fn hexadecimal(number: &str) -> Option<f64> {
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let (digits, exponent) = match unsigned[2..].split_once(['p', 'P']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (&unsigned[2..], 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let digit = |c: char| c.to_digit(16).map(f64::from);
+    let mut value = whole
+        .chars()
+        .try_fold(0.0, |value, c| Some(value * 16.0 + digit(c)?))?;
+    let mut unit = 1.0;
+    for c in fraction.chars() {
+        unit /= 16.0;
+        value += digit(c)? * unit;
+    }
+    let value = value * f64::from(exponent).exp2();
+    Some(if number.starts_with('-') { -value } else { value })
+}
+
 pub fn parse_float8(text: &str) -> SqlResult<f64> {
     let name = "double precision";
     match special_or_number(text).ok_or_else(|| invalid_syntax(name, text))? {
         Ok(special) => Ok(special),
         Err(number) => {
-            let value: f64 = number.parse().map_err(|_| invalid_syntax(name, text))?;
+            let value = match is_hexadecimal(number) {
+                true => hexadecimal(number),
+                false => number.parse::<f64>().ok(),
+            };
+            let value = value.ok_or_else(|| invalid_syntax(name, text))?;
             if value.is_infinite() || value == 0.0 && has_nonzero_digit(number) {
                 return Err(float_out_of_range(name, text));
             }
@@ -269,7 +302,11 @@ pub fn parse_float4(text: &str) -> SqlResult<f32> {
     match special_or_number(text).ok_or_else(|| invalid_syntax(name, text))? {
         Ok(special) => Ok(special as f32),
         Err(number) => {
-            let value: f32 = number.parse().map_err(|_| invalid_syntax(name, text))?;
+            let value = match is_hexadecimal(number) {
+                true => hexadecimal(number).map(|value| value as f32),
+                false => number.parse::<f32>().ok(),
+            };
+            let value = value.ok_or_else(|| invalid_syntax(name, text))?;
             if value.is_infinite() || value == 0.0 && has_nonzero_digit(number) {
                 return Err(float_out_of_range(name, text));
             }

@@ -94,9 +94,11 @@ fn assign_element(mut array: Array, places: &[Place], value: Datum) -> SqlResult
             length: 1,
             lower_bound,
         };
+        let dims: Vec<Dimension> = places.iter().map(dim).collect();
+        Dimension::check_bounds(&dims)?;
         return Ok(Array {
             element: array.element,
-            dims: places.iter().map(dim).collect(),
+            dims,
             elements: vec![value].into(),
         });
     }
@@ -133,8 +135,8 @@ fn assign_slice(mut array: Array, places: &[Place], value: Datum) -> SqlResult<A
     let Datum::Array(values) = value else {
         return Ok(array);
     };
-    // `a[3:2]` is an empty slice and passes; anything further apart is an error.
-    if from > to.saturating_add(1) {
+    // Of an empty array `a[3:2]` is an empty slice and passes.
+    if from > to && (known.is_some() || from > to.saturating_add(1)) {
         return Err(subscript_error("upper bound cannot be less than lower bound"));
     }
     let count = (i64::from(to) - i64::from(from) + 1) as usize;
@@ -178,6 +180,7 @@ fn grow(array: &mut Array, from: i32, to: i32) -> SqlResult<()> {
             length: length as i32,
             lower_bound: from,
         }];
+        Dimension::check_bounds(&array.dims)?;
         array.elements = vec![Datum::Null; length as usize].into();
         return Ok(());
     };

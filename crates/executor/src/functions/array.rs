@@ -139,17 +139,19 @@ fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>)
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
         }
     }
-    let element = site.result.element().map_or(oid::TEXT, |ty| ty.oid);
-    if lengths.is_empty() || count == 0 {
-        return Ok(Datum::array(element, Vec::new()));
-    }
     let dims = lengths
         .iter()
         .zip(bounds)
         .map(|(&length, lower_bound)| Dimension { length, lower_bound });
+    let dims: Vec<Dimension> = dims.collect();
+    Dimension::check_bounds(&dims)?;
+    let element = site.result.element().map_or(oid::TEXT, |ty| ty.oid);
+    if dims.is_empty() || count == 0 {
+        return Ok(Datum::array(element, Vec::new()));
+    }
     Ok(Datum::Array(Box::new(Array {
         element,
-        dims: dims.collect(),
+        dims,
         elements: repeated(value, count as usize)?.into(),
     })))
 }
@@ -204,6 +206,10 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
             "argument must be empty or one-dimensional array",
         ));
     }
+    if front && array.dims.first().is_some_and(|dim| dim.lower_bound == i32::MIN) {
+        let message = "integer out of range";
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
     let mut elements = work::list(array.elements.len() + 1)?;
     if front {
         elements.push(element.try_clone()?);
@@ -224,6 +230,7 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
             lower_bound: 1,
         }),
     }
+    Dimension::check_bounds(&out.dims)?;
     Ok(Datum::Array(Box::new(out)))
 }
 

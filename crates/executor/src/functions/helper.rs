@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::typmod::coerce_typmod;
+use mote_types::typmod::{coerce_typmod, padded_to_length};
 use mote_types::{ColumnType, Datum};
 
 use super::{Body, boolean, int4, oid};
@@ -37,7 +37,8 @@ pub fn body(name: &str) -> Option<Body> {
             // Called by name the conversion is implicit unless the third argument says otherwise.
             let explicit = a.get(2).is_some_and(boolean);
             check_precision(&a[0], ty.typmod)?;
-            coerce_typmod(a[0].clone(), ty, explicit)
+            // Nothing will tell the length of what a function returns.
+            padded_to_length(coerce_typmod(a[0].clone(), ty, explicit)?, ty)
         }),
         _ => return None,
     })

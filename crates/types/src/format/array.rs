@@ -3,6 +3,7 @@
 use super::text::{input_text, output_text};
 use crate::catalog::ColumnType;
 use crate::datum::{Array, Datum, Dimension, ELEMENT_COST};
+use crate::input_errors::invalid_syntax;
 use crate::oid;
 use crate::settings::FormatSettings;
 use mote_common::error::state;
@@ -81,6 +82,7 @@ pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult
             bounds
         }
     };
+    Dimension::check_bounds(&dims)?;
     Ok(Datum::Array(Box::new(Array {
         element: element.oid,
         dims,
@@ -310,11 +312,26 @@ pub fn parse_vector(ty: ColumnType, text: &str, settings: &FormatSettings) -> Sq
     let element = ty.element().expect("vector types have elements");
     let mut elements = Vec::new();
     let mut meter = Meter::default();
-    for item in text.split_ascii_whitespace() {
+    let mut rest = text.trim_ascii_start();
+    while !rest.is_empty() {
         meter.tick(2 * ELEMENT_COST)?;
+        let length = match ty.oid {
+            // Numbers need no blank between them, as C's strtoul reads them.
+            oid::OIDVECTOR => number_length(rest).ok_or_else(|| invalid_syntax(&element.name(), rest))?,
+            _ => rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len()),
+        };
+        let (item, behind) = rest.split_at(length);
         work::push(&mut elements, input_text(element, item, settings)?)?;
+        rest = behind.trim_ascii_start();
     }
     Ok(vector(element.oid, elements))
+}
+
+/// Of the number that a text begins with, its sign counted.
+fn number_length(text: &str) -> Option<usize> {
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then_some(sign + digits)
 }
 
 /// A vector datum of its elements.

@@ -217,6 +217,7 @@ fn read_array(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
             })?;
         dims.push(dim);
     }
+    Dimension::check_bounds(&dims)?;
     if dims.is_empty() || count == 0 {
         return Ok(Datum::Array(Box::new(Array {
             element,
