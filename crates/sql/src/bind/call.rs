@@ -697,6 +697,11 @@ impl Binder<'_> {
         ty: ColumnType,
     ) -> SqlResult<Expr> {
         let (order_by, filter) = self.aggregate_modifiers(call, &arguments)?;
+        // One of the values of a `character(n)`: it comes without its blanks, as they do, and the result's type has no length.
+        let ty = match &arguments[..] {
+            [value] if ty.oid == oid::BPCHAR => value.ty(),
+            _ => ty,
+        };
         let new = AggregateCall {
             aggregate,
             arguments,
@@ -705,7 +710,10 @@ impl Binder<'_> {
             filter,
             ty,
         };
-        self.add_aggregate(new, call.location)
+        Ok(spelled_out(
+            self.add_aggregate(new, call.location)?,
+            call.location,
+        ))
     }
 
     /// A call becomes a column of the level it belongs to.

@@ -4,7 +4,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use super::coerce::implicitly_coercible;
+use super::coerce::{implicitly_coercible, spelled_out};
 use super::query::BoundWindow;
 use super::scope::Clause;
 use super::{Binder, type_label};
@@ -38,6 +38,13 @@ impl Binder<'_> {
                 "aggregate ORDER BY is not implemented for window functions",
             ));
         }
+        let arguments = match ty.oid {
+            oid::BPCHAR => arguments
+                .into_iter()
+                .map(|value| spelled_out(value, call.location))
+                .collect(),
+            _ => arguments,
+        };
         self.window_call(call, WindowFunction::Aggregate(aggregate), arguments, ty)
     }
 
