@@ -23,7 +23,8 @@ const ROOM_LOOK_NS: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct FollowerFacts {
     pub name: String,
-    pub client: SocketAddr,
+    /// `None`: it comes over a Unix socket.
+    pub client: Option<SocketAddr>,
     /// It gets each flush as it happens; else it reads older log.
     pub streaming: bool,
     pub sent: Lsn,

@@ -39,5 +39,6 @@ pub use error::{DriverError, DriverResult};
 pub use fiber::{FiberLoop, Wait};
 pub use reply::{Answers, Reply};
 pub use session::Session;
+pub use socket::Handed;
 pub use statement::{Definition, Format, Param, StatementId, StatementSet};
 pub use url::{System, Target};

@@ -10,7 +10,6 @@
 //!  2. After an error that is fatal `usable` is false and stays so; the owner opens another session.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use super::fiber::Wait;
 use super::mysql::Translator;
 use super::reply::Reply;
 use super::scram::Exchange;
-use super::socket::Socket;
+use super::socket::{Handed, Socket};
 use super::statement::{BindWriter, StatementId, StatementSet};
 use super::url::{System, Target};
 use super::wire::{self, Frame};
@@ -301,16 +300,16 @@ impl Session {
     }
 
     /// Hands the connection over to whoever goes on with other messages than SQL's.
-    pub fn into_tcp(mut self) -> DriverResult<TcpStream> {
+    pub fn hand_over(mut self) -> DriverResult<Handed> {
         if self.consumed < self.filled {
             return Err(DriverError::protocol("the server sent more than its answer"));
         }
         // No goodbye: the connection goes on.
         self.usable = false;
-        match (&self.socket, &self.foreign) {
-            (Socket::Tcp(stream), None) => Ok(stream.try_clone()?),
-            _ => Err(DriverError::protocol("this needs PostgreSQL's protocol over TCP")),
-        }
+        let handed = self.foreign.is_none().then(|| self.socket.hand_over());
+        handed
+            .flatten()
+            .ok_or_else(|| DriverError::protocol("this needs PostgreSQL's protocol"))
     }
 
     /// Sends text as a simple query; its answer is read frame by frame (`next_frame`).

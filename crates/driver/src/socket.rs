@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustls::ClientConnection;
 
 use super::fiber::Wait;
 use super::tls::TlsStream;
@@ -18,9 +19,31 @@ pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream>),
+    /// Somebody else has it.
+    Given,
+}
+
+/// A socket, for whoever goes on with other messages than the driver's, and what encrypts it.
+pub enum Handed {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(TcpStream, Box<ClientConnection>),
 }
 
 impl Socket {
+    /// `None`: it was given before.
+    pub fn hand_over(&mut self) -> Option<Handed> {
+        Some(match std::mem::replace(self, Socket::Given) {
+            Socket::Tcp(stream) => Handed::Tcp(stream),
+            Socket::Unix(stream) => Handed::Unix(stream),
+            Socket::Tls(stream) => {
+                let (stream, connection) = stream.into_parts();
+                Handed::Tls(stream, Box::new(connection))
+            }
+            Socket::Given => return None,
+        })
+    }
+
     /// Connects and registers the socket. A fiber's loop goes on meanwhile. One that blocks waits for the log-in's answers no
     /// longer than for the connection ([`Socket::set_read_timeout`]).
     pub fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
@@ -74,6 +97,7 @@ impl Socket {
             Socket::Tcp(stream) => stream.read(buffer),
             Socket::Unix(stream) => stream.read(buffer),
             Socket::Tls(stream) => stream.read(buffer),
+            Socket::Given => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -83,6 +107,7 @@ impl Socket {
             Socket::Tcp(stream) => stream.set_read_timeout(timeout),
             Socket::Unix(stream) => stream.set_read_timeout(timeout),
             Socket::Tls(stream) => stream.set_read_timeout(timeout),
+            Socket::Given => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -91,6 +116,7 @@ impl Socket {
             Socket::Tcp(stream) => stream.write(buffer),
             Socket::Unix(stream) => stream.write(buffer),
             Socket::Tls(stream) => stream.write(buffer),
+            Socket::Given => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 }

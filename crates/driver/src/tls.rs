@@ -123,6 +123,10 @@ impl TlsStream {
         Ok(TlsStream { connection, stream })
     }
 
+    pub fn into_parts(self) -> (TcpStream, ClientConnection) {
+        (self.stream, self.connection)
+    }
+
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(timeout)
     }

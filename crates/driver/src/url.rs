@@ -285,19 +285,25 @@ impl Target {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             target.set_option(key, percent_decode(value)?)?;
         }
-        if matches!(&target.encryption, Encryption::VerifyFull(file) if file.as_os_str().is_empty()) {
-            return Err("sslmode=verify-full needs sslrootcert=FILE".into());
-        }
         if target.odbc.is_some() && (target.encryption != Encryption::None || !target.others.is_empty()) {
             return Err(
                 "through ODBC there is one host, and the driver's own settings decide on encryption".into(),
             );
         }
-        if target.encryption != Encryption::None && matches!(target.host, Host::SocketDirectory(_)) {
+        target.read_certificates()?;
+        Ok(target)
+    }
+
+    /// The encryption is decided; what it needs is read.
+    fn read_certificates(&mut self) -> Result<(), String> {
+        if matches!(&self.encryption, Encryption::VerifyFull(file) if file.as_os_str().is_empty()) {
+            return Err("sslmode=verify-full needs sslrootcert=FILE".into());
+        }
+        if self.encryption != Encryption::None && matches!(self.host, Host::SocketDirectory(_)) {
             return Err("Unix sockets are not encrypted".into());
         }
-        target.certificates = Certificates(target.encryption.config()?);
-        Ok(target)
+        self.certificates = Certificates(self.encryption.config()?);
+        Ok(())
     }
 
     /// What [`Target::parse`] makes this of, password included: for another process of the same user, never for a report. Settings
@@ -418,15 +424,18 @@ impl Target {
 
     /// The same server, reached over TLS without a look at its certificate.
     pub fn over_tls(&self) -> Result<Target, String> {
-        if matches!(self.host, Host::SocketDirectory(_)) {
-            return Err("Unix sockets are not encrypted".into());
+        self.with_sslmode("require", None)
+    }
+
+    /// The same server, reached as `?sslmode=` and `?sslrootcert=` in its URL would have it.
+    pub fn with_sslmode(&self, sslmode: &str, sslrootcert: Option<&str>) -> Result<Target, String> {
+        let mut target = self.clone();
+        target.set_option("sslmode", sslmode.into())?;
+        if let Some(file) = sslrootcert {
+            target.set_option("sslrootcert", file.into())?;
         }
-        let encryption = Encryption::Require;
-        Ok(Target {
-            certificates: Certificates(encryption.config()?),
-            encryption,
-            ..self.clone()
-        })
+        target.read_certificates()?;
+        Ok(target)
     }
 
     /// The others, each alone.

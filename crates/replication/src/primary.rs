@@ -92,7 +92,8 @@ impl Sending {
 pub struct StreamState<'a> {
     pub id: NodeId,
     pub name: &'a str,
-    pub peer: SocketAddr,
+    /// `None`: it is on this machine.
+    pub peer: Option<SocketAddr>,
     pub sent: Lsn,
     /// It has what is written here; else it is sent older log.
     pub streaming: bool,

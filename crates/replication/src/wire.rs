@@ -53,13 +53,14 @@ impl Wire {
         self.stream.set_deadline(Some(at_ns));
     }
 
-    pub fn peer(&self) -> SocketAddr {
+    /// `None`: a process of the same machine.
+    pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer()
     }
 
     /// Nothing waits to be sent.
     pub fn is_idle(&self) -> bool {
-        self.output.is_empty()
+        self.output.is_empty() && !self.stream.holds()
     }
 
     /// Puts a small message behind what waits, and sends what goes. False: there was no room, or it is too large.
@@ -102,6 +103,9 @@ impl Wire {
         }
         self.output.clear();
         self.sent = 0;
+        if self.stream.holds() {
+            self.stream.send(&[])?;
+        }
         Ok(())
     }
 

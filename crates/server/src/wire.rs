@@ -357,11 +357,6 @@ impl Wire {
 
 /// TLS.
 impl Wire {
-    /// Whether what is written to the socket is what the client reads.
-    pub fn is_plain_tcp(&self) -> bool {
-        self.channel.is_none() && !self.stream.is_unix()
-    }
-
     /// From here on everything is encrypted, beginning with the handshake. What was said before has left.
     pub fn encrypt(&mut self, channel: Channel) {
         self.channel = Some(Box::new(channel));
@@ -369,6 +364,11 @@ impl Wire {
 
     pub fn channel(&self) -> Option<&Channel> {
         self.channel.as_deref()
+    }
+
+    /// For whoever goes on with the socket, once everything was sent.
+    pub fn give_up_channel(&mut self) -> Option<Channel> {
+        self.channel.take().map(|channel| *channel)
     }
 
     pub fn is_handshaking(&self) -> bool {

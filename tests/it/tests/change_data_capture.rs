@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use change_data_capture::subscriber::Subscriber;
 use mote_it::TestServer;
+use mote_it::certificates::{Authority, ELLIPTIC};
 use mote_it::clients::{client, psql_strict, run_with_input};
 use mote_it::nodes::value;
 use mote_it::postgres::PostgresServer;
@@ -103,6 +104,46 @@ fn a_postgresql_subscribes_with_an_initial_copy() {
     subscriber.end();
     assert_eq!(value(&server, "select count(*) from pg_replication_slots"), "0");
     drop((server, directory));
+}
+
+/// Whoever does not encrypt is refused: the copy of each table and the stream of changes are encrypted.
+#[test]
+fn a_postgresql_subscribes_over_tls() {
+    let authority = Authority::new("cdc-tls");
+    authority.sign("server", "server", ELLIPTIC);
+    let rules = authority.path("rules");
+    std::fs::write(&rules, "hostssl all,replication all all trust\n").expect("written");
+    let (certificate, key) = (authority.file("server.crt"), authority.file("server.key"));
+    let options = [
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+        "--hba-file",
+        &authority.file("rules"),
+    ];
+    let server = TestServer::start_with("cdc-tls", &options);
+    let postgres = PostgresServer::start();
+    let table = "create table t (id int primary key, v text)";
+    psql_strict(&server, table).good();
+    postgres.execute(table);
+    psql_strict(
+        &server,
+        "insert into t select i, 'row ' || i from generate_series(1, 500) i; create publication p for table t",
+    )
+    .good();
+    let encrypted = format!("sslmode=verify-full sslrootcert={}", authority.file("root.crt"));
+    let subscriber = Subscriber::begin_with(&postgres, &server, "p", &encrypted);
+    subscriber.await_copied();
+    subscriber.compare(&server, &["t"]);
+    psql_strict(
+        &server,
+        "insert into t select i, repeat('long ', 200) from generate_series(1000, 8000) i;
+         update t set v = 'changed' where id < 100; delete from t where id between 200 and 300",
+    )
+    .good();
+    subscriber.compare(&server, &["t"]);
+    subscriber.end();
 }
 
 #[test]

@@ -1,18 +1,18 @@
 //! `mote serve --follow`: how a node gets its copy, and how it asks for the log.
 
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
 use mote_common::Lsn;
 use mote_driver::url::Host;
-use mote_driver::{DriverError, Session, StatementSet, Target, Wait, wire};
+use mote_driver::{DriverError, Handed, Session, StatementSet, Target, Wait, wire};
 use mote_engine::checkpoint::Manifest;
 use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_log::TermMark;
 use mote_replication::history::History;
 use mote_replication::node;
 use mote_server::replication::follower::{self, FollowConfig, Place};
+use mote_server::replication::link::Link;
 
 /// The primary, and this node's name there.
 #[derive(Clone)]
@@ -28,9 +28,6 @@ pub struct KeptLog(#[expect(dead_code, reason = "held for its socket")] Session)
 impl Primary {
     pub fn new(url: &str, name: Option<String>) -> Result<Primary, String> {
         let mut target = Target::parse(url).map_err(|error| format!("--follow {url}: {error}"))?;
-        if !matches!(target.host, Host::Name(_)) {
-            return Err("--follow needs a host and a port, not a socket's directory".into());
-        }
         // What a follower is told of objects must not wait until followers have it: then none could come.
         target.settings.push(("synchronous_commit", "local".into()));
         Ok(Primary { target, name })
@@ -74,7 +71,7 @@ impl Primary {
         let name = self.name.clone().unwrap_or_else(|| format!("node{id:016x}"));
         let (host, port) = match &self.target.host {
             Host::Name(host) => (host.clone(), self.target.port),
-            Host::SocketDirectory(_) => unreachable!("refused in `new`"),
+            Host::SocketDirectory(directory) => (directory.display().to_string(), self.target.port),
         };
         let target = self.target.clone();
         FollowConfig {
@@ -137,10 +134,21 @@ pub fn open_plain(target: &Target, name: &str) -> Result<Session, String> {
     let mut target = target.clone();
     target.settings.push(("application_name", name.into()));
     let statements = Arc::new(StatementSet::new(Vec::new()));
-    Session::open(&target, statements, &Wait::Blocking).map_err(|error| format!("{target}: {error}"))
+    let failed = |error| format!("{target}: {error}{}", advice(&target, &error));
+    Session::open(&target, statements, &Wait::Blocking).map_err(failed)
 }
 
-pub fn start_replication(target: &Target, name: &str) -> Result<TcpStream, String> {
+/// What to do where the other side wants encryption.
+fn advice(target: &Target, error: &DriverError) -> &'static str {
+    match error {
+        DriverError::Server(error) if target.tls().is_none() && error.message.ends_with("no encryption") => {
+            "; add sslmode=require or sslmode=verify-full to the URL (--cluster-sslmode for a node of a cluster)"
+        }
+        _ => "",
+    }
+}
+
+pub fn start_replication(target: &Target, name: &str) -> Result<Link, String> {
     let failed = |error: DriverError| format!("{target}: {error}");
     // A server that accepts and then stands still is asked again later; the stream itself has another patience.
     let mut target = target.clone();
@@ -152,7 +160,7 @@ pub fn start_replication(target: &Target, name: &str) -> Result<TcpStream, Strin
     loop {
         let frame = session.next_frame(&Wait::Blocking).map_err(failed)?;
         match frame.kind {
-            b'W' => return session.into_tcp().map_err(failed),
+            b'W' => return session.hand_over().map(link).map_err(failed),
             b'E' => {
                 return Err(format!(
                     "{target}: {}",
@@ -161,6 +169,14 @@ pub fn start_replication(target: &Target, name: &str) -> Result<TcpStream, Strin
             }
             _ => {}
         }
+    }
+}
+
+fn link(handed: Handed) -> Link {
+    match handed {
+        Handed::Tcp(stream) => Link::tcp(stream),
+        Handed::Unix(stream) => Link::unix(stream),
+        Handed::Tls(stream, encryption) => Link::tcp(stream).encrypted(*encryption),
     }
 }
 

@@ -3,7 +3,6 @@
 //! Every node starts as a follower, whatever it was; who is elected leads in place. Who leads no more starts anew: the
 //! process replaces itself, as nothing of a primary that was deposed may be told to anybody.
 
-use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -26,6 +25,7 @@ use mote_server::cluster::{ClusterThread, HandOver, Order, Prepared, Reach, Seat
 use mote_server::etcd::Etcd;
 use mote_server::lease::PATIENCE;
 use mote_server::replication::follower::{FollowConfig, Follower, Place};
+use mote_server::replication::link::Link;
 use mote_server::{Server, ServerConfig, Starting};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -69,6 +69,16 @@ pub struct ClusterArguments {
     /// File that holds its password
     #[arg(long, value_name = "FILE", requires = "cluster")]
     cluster_password_file: Option<std::path::PathBuf>,
+
+    /// Encrypt what the nodes tell each other: require, or verify-full, which wants certificates for what they advertise
+    ///
+    /// All nodes need --tls-cert. docs/operations.md says how a cluster that runs gets there.
+    #[arg(long, value_name = "MODE", requires = "cluster")]
+    cluster_sslmode: Option<String>,
+
+    /// Roots in PEM that certificates of the other nodes must lead to; for verify-full
+    #[arg(long, value_name = "FILE", requires = "cluster_sslmode")]
+    cluster_sslrootcert: Option<String>,
 }
 
 /// This node, and how it reaches the others.
@@ -86,6 +96,8 @@ struct Others {
     name: String,
     role: String,
     password: Option<String>,
+    sslmode: Option<String>,
+    sslrootcert: Option<String>,
 }
 
 impl Others {
@@ -93,7 +105,11 @@ impl Others {
         let mut target = Target::parse(&format!("postgres://{place}/postgres"))?;
         target.user = self.role.clone();
         target.password = self.password.clone();
-        Ok(target)
+        match &self.sslmode {
+            // Reads the roots each time: a file that was replaced counts from the next connection on.
+            Some(mode) => target.with_sslmode(mode, self.sslrootcert.as_deref()),
+            None => Ok(target),
+        }
     }
 
     /// For what must not wait for a node that is gone.
@@ -105,7 +121,7 @@ impl Others {
 }
 
 impl Reach for Others {
-    fn stream(&self, place: &Place) -> Result<TcpStream, String> {
+    fn stream(&self, place: &Place) -> Result<Link, String> {
         follow::start_replication(&self.impatient(place)?, &self.name)
     }
 
@@ -135,15 +151,23 @@ impl Node {
             ));
         }
         let password = arguments.cluster_password_file.as_deref();
+        let place = place_of(arguments.advertise.as_deref(), config)?;
+        let others = Others {
+            name: name.clone(),
+            role: arguments.cluster_role.clone().unwrap_or_else(|| superuser.into()),
+            password: password.map(super::serve::read_password).transpose()?,
+            sslmode: arguments.cluster_sslmode.clone(),
+            sslrootcert: arguments.cluster_sslrootcert.clone(),
+        };
+        // A mistake in them is told now.
+        others
+            .target(&place)
+            .map_err(|error| format!("--cluster-sslmode: {error}"))?;
         Ok(Some(Node {
-            place: place_of(arguments.advertise.as_deref(), config)?,
+            place,
             etcd: Etcd::new(url)?,
             initialises: arguments.cluster_init,
-            others: Others {
-                name: name.clone(),
-                role: arguments.cluster_role.clone().unwrap_or_else(|| superuser.into()),
-                password: password.map(super::serve::read_password).transpose()?,
-            },
+            others,
             name,
         }))
     }

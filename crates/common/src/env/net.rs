@@ -6,7 +6,7 @@
 //!
 //! Promises: bytes arrive in order, once, unchanged, or the stream ends with an error. It promises nothing between two
 //! streams, and a stream whose peer is gone may look open for ever: that is what deadlines are for. Leaves out: names of
-//! hosts (resolving them waits), encryption.
+//! hosts (resolving them waits), encryption (which another stream adds in front of one of these).
 
 use std::io;
 use std::net::SocketAddr;
@@ -47,12 +47,17 @@ pub enum Received {
 pub trait Stream: Send {
     /// Takes bytes from the front of `parts`, as one; answers how many. Zero: none fit now.
     fn send(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize>;
+    /// Some of what was taken waits here for the network, and goes with the next send, be it one of nothing.
+    fn holds(&self) -> bool {
+        false
+    }
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received>;
     /// From this moment of the monotonic clock on, sends and receives fail with `TimedOut`.
     fn set_deadline(&mut self, at_ns: Option<u64>);
     /// What was sent still arrives if it can; nothing more is sent or received here.
     fn close(&mut self);
-    fn peer(&self) -> SocketAddr;
+    /// `None`: a process of the same machine, which has no address.
+    fn peer(&self) -> Option<SocketAddr>;
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }
 

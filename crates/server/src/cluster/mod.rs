@@ -19,7 +19,6 @@ mod peers;
 mod seat;
 mod store;
 
-use std::net::TcpStream;
 use std::sync::Arc;
 
 pub use driver::{ClusterThread, Prepared};
@@ -27,11 +26,12 @@ pub use seat::{HandOver, Order, Seat};
 
 use crate::etcd::Etcd;
 use crate::replication::follower::Place;
+use crate::replication::link::Link;
 
 /// How other nodes are spoken to. Each call may wait, but not much longer than half of the cluster's patience.
 pub trait Reach: Send + Sync {
-    /// Asks a node for its log; the stream carries messages of replication from there on.
-    fn stream(&self, place: &Place) -> Result<TcpStream, String>;
+    /// Asks a node for its log; the link carries messages of replication from there on.
+    fn stream(&self, place: &Place) -> Result<Link, String>;
 
     /// The one row that a node answers to a command of replication.
     fn ask(&self, place: &Place, command: &str) -> Result<Vec<String>, String>;

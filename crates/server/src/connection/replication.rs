@@ -16,6 +16,7 @@ use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, protocol_violation};
 use crate::replication::command::{self, Command};
 use crate::replication::hub::Hub;
+use crate::replication::link::Link;
 use crate::replication::promise;
 use crate::suspension::Suspend;
 
@@ -98,7 +99,7 @@ impl Connection {
                 self.wire
                     .send(|out| backend::command_complete(out, CommandTag::Word("SWITCHOVER")))?;
             }
-            Command::Start => return self.hand_over(),
+            Command::Start => return self.hand_over(yielder),
         }
         self.ready();
         Ok(())
@@ -206,12 +207,9 @@ impl Connection {
             .send(|out| backend::command_complete(out, CommandTag::Word(tag)))
     }
 
-    /// START_REPLICATION: the socket goes to the thread that serves followers, and this connection is over.
-    fn hand_over(&mut self) -> SqlResult<()> {
+    /// START_REPLICATION: the socket goes to the thread that serves followers, with what encrypts it, and this connection is over.
+    fn hand_over(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let hub = self.hub()?;
-        if !self.wire.is_plain_tcp() {
-            return Err(SqlError::unsupported("replication over TLS or a Unix socket"));
-        }
         if !self.wire.input.unread().is_empty() {
             return Err(
                 protocol_violation("received data before the answer to START_REPLICATION")
@@ -220,10 +218,25 @@ impl Connection {
         }
         backend::copy_both_response(&mut self.wire.output);
         self.wire.flush();
+        // Records are numbered: what follows is encrypted behind all that was said here.
+        while self.wire.unsent_bytes() > 0 && !self.wire.broken {
+            if self.wire.signals.terminated() {
+                return Err(terminated());
+            }
+            self.pause(yielder, None);
+        }
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.wire.stream, 0);
         let failed = |error| SqlError::internal(format!("the connection could not be handed over: {error}"));
         let descriptor = descriptor.map_err(|error| failed(error).severity(Severity::Fatal))?;
-        hub.adopt(std::net::TcpStream::from(descriptor));
+        let link = match self.wire.stream.is_unix() {
+            true => Link::unix(descriptor.into()),
+            false => Link::tcp(descriptor.into()),
+        };
+        let link = match self.wire.give_up_channel() {
+            Some(channel) => link.encrypted(channel.into_connection()),
+            None => link,
+        };
+        hub.adopt(link);
         self.closing = true;
         Ok(())
     }

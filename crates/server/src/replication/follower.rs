@@ -9,20 +9,16 @@
 mod helm;
 
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 use mote_catalog::cluster::PrimaryFacts;
 use mote_catalog::database::Database;
 use mote_catalog::followed::ReplayedCatalog;
 use mote_common::Lsn;
-use mote_common::env::net::real::adopt;
 use mote_engine::Engine;
 use mote_engine::follow::{Followed, Replay};
 use mote_log::intake::{Intake, IntakeError};
@@ -36,6 +32,7 @@ use mote_replication::wire::Wire;
 use mote_replication::{NodeId, node};
 use parking_lot::{Condvar, Mutex};
 
+use super::link::Link;
 use helm::Steering;
 pub use helm::{Helm, Standing};
 
@@ -47,8 +44,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Log that is replayed before a cut gets its turn.
 const REPLAY_BYTES: u64 = 4 << 20;
 
-/// Connects to a primary and asks for its log; the stream carries messages from there on. May wait.
-pub type Connect = Box<dyn Fn(&Place) -> Result<TcpStream, String> + Send>;
+/// Connects to a primary and asks for its log; the link carries messages from there on. May wait.
+pub type Connect = Box<dyn Fn(&Place) -> Result<Link, String> + Send>;
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -387,7 +384,7 @@ impl Receiving {
                 continue;
             };
             let ended = match (self.config.connect)(&place) {
-                Ok(stream) => self.follow(stream, &place),
+                Ok(link) => self.follow(link, &place),
                 Err(error) => error,
             };
             self.shared.database.cluster().set_primary(None);
@@ -433,16 +430,11 @@ impl Receiving {
     }
 
     /// One stream, from hello to its end; answers why it ended.
-    fn follow(&mut self, stream: TcpStream, place: &Place) -> String {
+    fn follow(&mut self, link: Link, place: &Place) -> String {
         let clock = self.shared.engine.env().clock.clone();
         let silence_ns = self.config.silence.as_nanos() as u64;
-        let descriptor = stream.as_raw_fd();
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let watched = self
-            .poll
-            .registry()
-            .register(&mut SourceFd(&descriptor), Token(0), interest);
-        let asked = watched.and_then(|()| adopt(stream, &clock)).and_then(|stream| {
+        let watched = link.watched(&clock, self.poll.registry(), Token(0));
+        let asked = watched.and_then(|stream| {
             let (hello, word) = self.hello()?;
             Ok((Receiver::new(Wire::new(stream), hello)?, word))
         });

@@ -4,20 +4,16 @@
 //! not wait: the streams are behind by one flush, and this thread sends it out of the files.
 
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 use mote_catalog::cluster::{FollowerFacts, Followers, SlotAnswer, SlotFacts, SlotRequest};
 use mote_catalog::database::Database;
 use mote_common::env::Clock;
-use mote_common::env::net::real::adopt;
 use mote_common::{Lsn, Oid};
 use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
 use mote_log::range::LogRanges;
@@ -33,6 +29,7 @@ use mote_replication::slots::{Slot, Slots};
 use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
 
+use super::link::Link;
 use super::slot_requests::carry_out;
 use crate::lease::Lease;
 
@@ -83,7 +80,7 @@ impl Counting {
 pub struct Hub {
     primary: Mutex<Primary>,
     history: History,
-    arrivals: Mutex<Vec<TcpStream>>,
+    arrivals: Mutex<Vec<Link>>,
     facts: Mutex<(Vec<FollowerFacts>, Vec<SlotFacts>)>,
     /// Of sessions, for the next step.
     slot_requests: Mutex<Vec<(SlotRequest, SyncSender<SlotAnswer>)>>,
@@ -222,8 +219,8 @@ impl Drop for HubThread {
 
 impl Hub {
     /// A client has asked for the log, and says hello next.
-    pub fn adopt(&self, stream: TcpStream) {
-        self.arrivals.lock().push(stream);
+    pub fn adopt(&self, link: Link) {
+        self.arrivals.lock().push(link);
         self.rouse();
     }
 
@@ -415,15 +412,9 @@ impl Run {
 
     fn welcome(&mut self) {
         let until_ns = self.hub.clock.monotonic_ns() + HELLO_NS;
-        for stream in std::mem::take(&mut *self.hub.arrivals.lock()) {
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            let descriptor = stream.as_raw_fd();
+        for link in std::mem::take(&mut *self.hub.arrivals.lock()) {
             // Which stream has news is found by asking each: they are few.
-            let watched = self
-                .poll
-                .registry()
-                .register(&mut SourceFd(&descriptor), Token(0), interest);
-            match watched.and_then(|()| adopt(stream, &self.hub.clock)) {
+            match link.watched(&self.hub.clock, self.poll.registry(), Token(0)) {
                 Ok(stream) => self.pending.push((Wire::new(stream), until_ns)),
                 Err(error) => eprintln!("mote: a follower could not be served: {error}"),
             }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!  1. `command`: what a client may ask for that connects with `replication=true`.
-//!     `promise`: what the nodes of a cluster ask each other.
+//!     `promise`: what the nodes of a cluster ask each other. `link`: a connection that goes on as a stream, encrypted or not.
 //!  2. `hub`: the primary's side. One thread has all streams, whatever their number; it also does what sessions ask of slots
 //!     (`slot_requests`).
 //!     `logical`: changes of tables for subscribers.
@@ -18,6 +18,7 @@
 pub mod command;
 pub mod follower;
 pub mod hub;
+pub mod link;
 pub mod promise;
 pub mod logical;
 mod slot_requests;

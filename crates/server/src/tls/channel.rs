@@ -43,6 +43,11 @@ impl Channel {
         self.connection.is_handshaking()
     }
 
+    /// For whoever goes on with the socket.
+    pub fn into_connection(self) -> ServerConnection {
+        self.connection
+    }
+
     pub fn context(&self) -> &TlsContext {
         &self.context
     }

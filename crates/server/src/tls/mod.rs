@@ -1,6 +1,7 @@
 //! TLS: who the server is, and records between a socket and a connection's buffers.
 //!
-//! `context`: certificate and key, read from files and read again on request; `channel`: one connection's encryption;
+//! `context`: certificate and key, read from files and read again on request; `channel`: one connection's encryption; `stream`:
+//! the same for a stream of replication, of either side, when the log-in is over;
 //! `certificate`: what we need to know of an X.509 certificate: names, serial number, hash for channel binding; `der`: the
 //! encoding that certificates are written in.
 //!
@@ -13,6 +14,8 @@ mod certificate;
 mod channel;
 mod context;
 mod der;
+mod stream;
 
 pub use channel::{Broken, Channel};
 pub use context::{TlsContext, TlsError, TlsFiles};
+pub use stream::EncryptedStream;

@@ -15,10 +15,10 @@ pub struct Subscriber<'p> {
     postgres: &'p PostgresServer,
 }
 
-fn place(server: &TestServer) -> String {
+fn place(server: &TestServer, parameters: &str) -> String {
     let address = server.address;
     format!(
-        "host={} port={} user=postgres dbname=postgres",
+        "host={} port={} user=postgres dbname=postgres {parameters}",
         address.ip(),
         address.port()
     )
@@ -27,11 +27,21 @@ fn place(server: &TestServer) -> String {
 impl<'p> Subscriber<'p> {
     /// With an initial copy. The tables are on both sides.
     pub fn begin(postgres: &'p PostgresServer, server: &TestServer, publication: &str) -> Subscriber<'p> {
+        Subscriber::begin_with(postgres, server, publication, "")
+    }
+
+    /// The same with more parameters of a connection string.
+    pub fn begin_with(
+        postgres: &'p PostgresServer,
+        server: &TestServer,
+        publication: &str,
+        parameters: &str,
+    ) -> Subscriber<'p> {
         let mark = "create table if not exists mark (n bigint primary key)";
         psql_strict(server, mark).good();
         psql_strict(server, &format!("alter publication {publication} add table mark")).good();
         postgres.execute(mark);
-        let place = place(server);
+        let place = place(server, parameters);
         postgres.execute(&format!(
             "create subscription s connection '{place}' publication {publication}"
         ));
@@ -40,7 +50,7 @@ impl<'p> Subscriber<'p> {
 
     /// Another server, or the same at another place, has the slot.
     pub fn connect(&self, server: &TestServer) {
-        let place = place(server);
+        let place = place(server, "");
         self.postgres
             .execute(&format!("alter subscription s connection '{place}'"));
     }

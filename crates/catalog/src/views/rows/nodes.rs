@@ -23,9 +23,12 @@ pub fn followers(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             NULL,
             NULL,
             &follower.name,
-            follower.client.ip().to_string(),
+            follower
+                .client
+                .map_or(NULL, |client| Datum::from(client.ip().to_string())),
             NULL,
-            i32::from(follower.client.port()),
+            // PostgreSQL's number for a Unix socket.
+            follower.client.map_or(-1, |client| i32::from(client.port())),
             NULL,
             NULL,
             if follower.streaming {

@@ -1,8 +1,9 @@
-//! TCP sockets behind [`Network`].
+//! TCP sockets behind [`Network`], and Unix sockets that somebody else has connected.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
@@ -20,6 +21,16 @@ pub fn adopt(stream: TcpStream, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn St
     stream.set_nonblocking(true)?;
     let peer = stream.peer_addr()?;
     Ok(Box::new(RealStream::new(stream, peer, clock)?))
+}
+
+/// The same between two processes of this machine.
+pub fn adopt_unix(stream: UnixStream, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Stream>> {
+    stream.set_nonblocking(true)?;
+    Ok(Box::new(RealStream {
+        socket: Socket::Unix(stream),
+        peer: None,
+        deadline: Deadline::none(clock),
+    }))
 }
 
 struct RealNetwork {
@@ -80,9 +91,14 @@ impl Listener for RealListener {
     }
 }
 
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
 struct RealStream {
-    stream: TcpStream,
-    peer: SocketAddr,
+    socket: Socket,
+    peer: Option<SocketAddr>,
     deadline: Deadline,
 }
 
@@ -90,11 +106,10 @@ impl RealStream {
     fn new(stream: TcpStream, peer: SocketAddr, clock: &Arc<dyn Clock>) -> io::Result<RealStream> {
         // A flush's range must not wait for the answer to the last one.
         stream.set_nodelay(true)?;
-        let deadline = Deadline::none(clock);
         Ok(RealStream {
-            stream,
-            peer,
-            deadline,
+            socket: Socket::Tcp(stream),
+            peer: Some(peer),
+            deadline: Deadline::none(clock),
         })
     }
 }
@@ -102,7 +117,11 @@ impl RealStream {
 impl Stream for RealStream {
     fn send(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
         self.deadline.check()?;
-        match self.stream.write_vectored(parts) {
+        let sent = match &mut self.socket {
+            Socket::Tcp(stream) => stream.write_vectored(parts),
+            Socket::Unix(stream) => stream.write_vectored(parts),
+        };
+        match sent {
             Err(error) if is_for_later(&error) => Ok(0),
             sent => sent,
         }
@@ -110,7 +129,11 @@ impl Stream for RealStream {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         self.deadline.check()?;
-        match self.stream.read(buffer) {
+        let received = match &mut self.socket {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
+        };
+        match received {
             Ok(0) if !buffer.is_empty() => Ok(Received::End),
             Ok(bytes) => Ok(Received::Bytes(bytes)),
             Err(error) if is_for_later(&error) => Ok(Received::Nothing),
@@ -124,15 +147,21 @@ impl Stream for RealStream {
 
     fn close(&mut self) {
         // Fails where the connection is gone already, which is what was wanted.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = match &self.socket {
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
     }
 
-    fn peer(&self) -> SocketAddr {
+    fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.stream.as_fd())
+        Some(match &self.socket {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
+        })
     }
 }
 

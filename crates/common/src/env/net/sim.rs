@@ -494,8 +494,8 @@ impl Stream for SimStream {
         }
     }
 
-    fn peer(&self) -> SocketAddr {
-        self.peer
+    fn peer(&self) -> Option<SocketAddr> {
+        Some(self.peer)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
