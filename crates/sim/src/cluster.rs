@@ -68,6 +68,8 @@ pub enum Planted {
     KeepsItsNumber,
     /// Who makes a slot is answered when it is on the leader's own disk.
     AnswersSlotsAtOnce,
+    /// A machine's clock does not count the time for which the machine sleeps.
+    ClockStopsInSuspend,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -300,7 +302,10 @@ impl World {
     fn step(&mut self) -> Result<(), String> {
         let passed = 20_000 + self.around.prng.below(2_000_000);
         self.around.now_ns += passed;
-        self.nodes.iter_mut().for_each(|node| node.time_passes(passed));
+        let now_ns = self.around.now_ns;
+        self.nodes
+            .iter_mut()
+            .for_each(|node| node.time_passes(passed, now_ns));
         self.around.network.advance_to(self.around.now_ns);
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         self.around.prng.shuffle(&mut order);

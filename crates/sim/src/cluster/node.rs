@@ -38,6 +38,8 @@ pub(super) struct Node {
     running: Option<(Life, Role)>,
     off_until_ns: u64,
     still_until_ns: u64,
+    /// It does not count the time for which it stands still.
+    clock_stops: bool,
     coordinator_away_until_ns: u64,
     disk_fails_until_ns: u64,
     /// Its disk does nothing until then.
@@ -96,6 +98,7 @@ impl Node {
             running: None,
             off_until_ns: 0,
             still_until_ns: 0,
+            clock_stops: false,
             coordinator_away_until_ns: 0,
             disk_fails_until_ns: 0,
             hangs_until_ns: 0,
@@ -105,7 +108,10 @@ impl Node {
         }
     }
 
-    pub fn time_passes(&mut self, ns: u64) {
+    pub fn time_passes(&mut self, ns: u64, now_ns: u64) {
+        if self.clock_stops && now_ns < self.still_until_ns {
+            return;
+        }
         let gained = ns as i64 * self.drift_ppm / 1_000_000;
         self.clock.advance_ns(ns.saturating_add_signed(gained));
     }
@@ -226,6 +232,12 @@ impl Node {
         self.still_until_ns = ns;
     }
 
+    /// Its machine sleeps; the clock that the protocol uses counts that, unless the fault is that it does not.
+    pub fn sleeps_until(&mut self, ns: u64, planted: Planted) {
+        self.still_until_ns = ns;
+        self.clock_stops = planted == Planted::ClockStopsInSuspend;
+    }
+
     /// Its machine does not come back before.
     pub fn stays_off_until(&mut self, ns: u64) {
         self.off_until_ns = ns;
@@ -276,6 +288,7 @@ impl Node {
     /// It goes on, and its disk works.
     pub fn is_left_alone(&mut self) {
         (self.still_until_ns, self.hangs_until_ns) = (0, 0);
+        self.clock_stops = false;
     }
 
     pub fn heal(&mut self, around: &mut Around) {

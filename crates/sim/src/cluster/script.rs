@@ -39,6 +39,8 @@ pub enum Trace {
     Store,
     /// 8: a leader dies when others have received its last commits and perhaps not synced them.
     Levels,
+    /// 12: a leader's machine sleeps, perhaps a voter's, too; the leader is succeeded, and its machine wakes.
+    Suspend,
     /// 13: a leader stands still, is succeeded, and goes on.
     Pause,
     /// 16: one voter is gone for good; the leader and the other voter start anew.
@@ -52,7 +54,7 @@ pub enum Trace {
 }
 
 impl Trace {
-    pub const ALL: [(u64, Trace); 13] = [
+    pub const ALL: [(u64, Trace); 14] = [
         (1, Trace::Successor),
         (2, Trace::OldTerms),
         (3, Trace::Restart),
@@ -61,6 +63,7 @@ impl Trace {
         (6, Trace::Voters),
         (7, Trace::Store),
         (8, Trace::Levels),
+        (12, Trace::Suspend),
         (13, Trace::Pause),
         (16, Trace::LeaderBack),
         (17, Trace::Alone),
@@ -146,6 +149,7 @@ impl Script {
             Trace::Voters => self.voters(&mut scene),
             Trace::Store => return self.store(&mut scene),
             Trace::Levels => self.levels(&mut scene),
+            Trace::Suspend => return self.suspend(&mut scene),
             Trace::Pause => return self.pause(&mut scene),
             Trace::LeaderBack => return self.leader_back(&mut scene),
             Trace::Alone => return self.alone(&mut scene),

@@ -164,6 +164,15 @@ fn counting_former_voters_is_found_by_its_trace() {
     is_found_by_loss(Planted::CountsFormerVoters, Trace::Voters);
 }
 
+/// A leader whose machine has slept believes in the lease that it had, while another one serves.
+#[test]
+fn a_clock_that_stops_in_suspend_is_found() {
+    let found = find(Planted::ClockStopsInSuspend, Some(Trace::Suspend), 0, |error| {
+        error.contains("serve at one moment")
+    });
+    println!("ClockStopsInSuspend: seed {}: {}", found.0, found.1);
+}
+
 #[test]
 fn promoting_without_promises_is_found() {
     is_found(Planted::PromotesWithoutPromises, 0);

@@ -104,6 +104,40 @@ impl Script {
         }
     }
 
+    /// Trace 12: The clock goes on while a machine sleeps: what wakes has no lease any more, and a voter that wakes has waited. That
+    /// two never serve at one moment is judged at every step.
+    pub(super) fn suspend(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
+        let (leader, first) = (scene.leader(), self.first);
+        let stage = self.stage;
+        match stage {
+            0 if self.begins(scene) => {
+                let (now_ns, planted) = (scene.around.now_ns, scene.around.planted);
+                let (first, second) = (self.first, self.second);
+                scene.node(first).sleeps_until(now_ns + 2 * ELECTION_NS, planted);
+                if scene.around.prng.chance(1, 2) {
+                    let nap_ns = scene.around.prng.below(4 * PATIENCE_NS);
+                    scene.node(second).sleeps_until(now_ns + nap_ns, planted);
+                }
+                self.go_on(scene.around, 1);
+            }
+            1 if leader != first && scene.serves() => {
+                scene.node(first).is_left_alone();
+                self.go_on(scene.around, 2);
+            }
+            1 if self.waited(scene.around, ELECTION_NS + 4 * PATIENCE_NS) => {
+                return Err(format!("the machine of {first:?} sleeps, and nobody succeeds it"));
+            }
+            2 if self.waited(scene.around, 2 * PATIENCE_NS) => {
+                if scene.node(first).leads() && scene.leader() != first {
+                    return Err(format!("{first:?} has been replaced, and leads on"));
+                }
+                self.played(scene);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Trace 13: That two never serve at one moment is judged at every step.
     pub(super) fn pause(&mut self, scene: &mut Scene<'_>) -> Result<(), String> {
         let (leader, first) = (scene.leader(), self.first);
