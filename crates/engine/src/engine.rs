@@ -7,6 +7,7 @@
 
 pub(crate) mod promotion;
 
+use crate::backup::ArchivedLog;
 use crate::backup::archive::{ArchiveThread, Archiver, archive_start};
 use crate::backup::{ArchiveConfig, ArchiveReport};
 use crate::checkpoint::image::image_path;
@@ -102,11 +103,11 @@ impl Default for EngineConfig {
 
 impl EngineConfig {
     /// Descriptors that an engine holds at most: its lock, the segments of the log that are written and prepared, images
-    /// and a manifest being written, both sides of the archive, and a directory each to sync.
+    /// and a manifest being written, both sides of the archive and what a follower is sent of it, and a directory each to sync.
     pub fn descriptors_max(&self) -> u64 {
         let log = self.log.segments_ahead + 4;
         let checkpoint = self.checkpoint.threads as u64 + 3;
-        let archive = if self.archive.is_some() { 4 } else { 0 };
+        let archive = if self.archive.is_some() { 5 } else { 0 };
         1 + log + checkpoint + archive
     }
 }
@@ -629,6 +630,11 @@ impl Engine {
     /// pg_stat_archiver; `None` without an archive.
     pub fn archive_report(&self) -> Option<ArchiveReport> {
         self.archiver.as_ref().map(|archiver| archiver.report())
+    }
+
+    /// What the archive has of the log; `None` without an archive.
+    pub fn archived_log(&self) -> Option<ArchivedLog> {
+        self.archiver.as_ref().map(|archiver| archiver.archived_log())
     }
 
     /// Up to here everything that was committed before the database was opened, and nothing else, was recovered.

@@ -179,6 +179,17 @@ impl Intake {
             let Some(frame) = self.frames.next_frame().map_err(IntakeError::Fault)? else {
                 break;
             };
+            // Log that another server wrote under a former term is whole by itself, and yet none of this leader's.
+            let begun = self.coming.iter().rev().find(|mark| mark.start <= frame.header.lsn);
+            if let Some(mark) = begun.filter(|mark| frame.header.term < mark.term) {
+                return Err(IntakeError::Fault(FrameFault {
+                    lsn: frame.header.lsn,
+                    what: format!(
+                        "the frame is of term {}, and that of the primary's log is {}",
+                        frame.header.term, mark.term
+                    ),
+                }));
+            }
             note(&frame.header);
             if frame.header.kind == FrameKind::Term {
                 let header = frame.header;

@@ -291,6 +291,35 @@ fn a_term_behind_a_torn_frame_is_seen_at_once() {
     assert_eq!(intake.term(), Some(2));
 }
 
+/// Two logs part; the one that was left is whole by itself, and none of the new leader's. An archive may still have it.
+#[test]
+fn log_of_a_term_that_was_left_is_refused() {
+    let here = SimDisk::new(1);
+    let first = fresh_leader(&here);
+    first.commit(10);
+    first.log.flush_step();
+    let cut = first.log.flushed();
+    let before = first.read(Lsn(SEGMENT_BYTES), cut);
+    let copy = here.copy();
+    first.commit(10);
+    first.log.flush_step();
+    let left = first.read(cut, first.log.flushed());
+    let position = LogPosition {
+        term: 2,
+        end: cut,
+        ..LogPosition::fresh(SYSTEM, SEGMENT_BYTES)
+    };
+    let second = leader(&copy, position);
+    let mut intake = follower(&SimDisk::new(3), vec![first.log.began(), second.log.began()]);
+    intake.write(Lsn(SEGMENT_BYTES), &before).expect("both have it");
+    let refused = intake.write(cut, &left).expect_err("nobody has it any more");
+    let told = refused.to_string();
+    assert!(
+        told.contains("the frame is of term 1, and that of the primary's log is 2"),
+        "{told}"
+    );
+}
+
 #[test]
 fn a_cut_log_ends_at_the_cut_and_a_crash_meanwhile_leaves_a_log() {
     let mut failed = 0;

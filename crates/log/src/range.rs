@@ -1,4 +1,4 @@
-//! Raw bytes of the log out of its files, for a follower that is behind.
+//! Raw bytes of the log out of its files, or out of copies of them, for a follower that is behind.
 //!
 //! A file may be recycled while it is read, where nobody holds the log. A recycled file gets its new header before new
 //! log; so bytes that were read before the header was seen unchanged are the old ones.
@@ -9,11 +9,12 @@ use std::sync::Arc;
 use mote_common::Lsn;
 use mote_common::env::{Disk, File};
 
-use super::segment::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_path};
+use super::segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, segment_name};
 
 /// Reads ranges of a log that is being written. Keeps one file open.
 pub struct LogRanges {
     disk: Arc<dyn Disk>,
+    directory: String,
     system_id: u64,
     segment_bytes: u64,
     open: Option<(u64, Arc<dyn File>)>,
@@ -21,8 +22,19 @@ pub struct LogRanges {
 
 impl LogRanges {
     pub fn new(disk: Arc<dyn Disk>, system_id: u64, segment_bytes: u64) -> LogRanges {
+        LogRanges::in_directory(disk, LOG_DIRECTORY.into(), system_id, segment_bytes)
+    }
+
+    /// Of copies of segments that stand elsewhere, by the same names.
+    pub fn in_directory(
+        disk: Arc<dyn Disk>,
+        directory: String,
+        system_id: u64,
+        segment_bytes: u64,
+    ) -> LogRanges {
         LogRanges {
             disk,
+            directory,
             system_id,
             segment_bytes,
             open: None,
@@ -42,7 +54,7 @@ impl LogRanges {
         if read < length {
             return Err(io::Error::other(format!(
                 "{} is shorter than a log segment",
-                segment_path(start)
+                self.path(start)
             )));
         }
         if !self.is_segment(&*file, start)? {
@@ -52,13 +64,17 @@ impl LogRanges {
         Ok(Some(length))
     }
 
+    fn path(&self, start: u64) -> String {
+        format!("{}/{}", self.directory, segment_name(start))
+    }
+
     fn file(&mut self, start: u64) -> io::Result<Option<Arc<dyn File>>> {
         if let Some((open, file)) = &self.open
             && *open == start
         {
             return Ok(Some(file.clone()));
         }
-        let file = match self.disk.open(&segment_path(start)) {
+        let file = match self.disk.open(&self.path(start)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

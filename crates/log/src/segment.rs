@@ -81,7 +81,11 @@ impl SegmentHeader {
 
 /// `log/0000000004000000.log`
 pub fn segment_path(start: u64) -> String {
-    format!("{LOG_DIRECTORY}/{start:016x}.log")
+    format!("{LOG_DIRECTORY}/{}", segment_name(start))
+}
+
+pub fn segment_name(start: u64) -> String {
+    format!("{start:016x}.log")
 }
 
 /// The start a segment's file name gives; `None` for other files.

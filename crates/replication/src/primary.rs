@@ -34,15 +34,29 @@ const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 /// of its own for each flush costs a send here, and wakes the follower once more.
 pub const TELL_DELAY_NS: u64 = 5_000_000;
 
-/// Reads log that is written, for followers that are behind.
+/// What there is of the log from a position on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogPiece {
+    /// So much of it was read, whole blocks.
+    Bytes(usize),
+    /// It is being fetched: a later step gets it.
+    Later,
+    /// It is not here any more.
+    Gone,
+}
+
+/// Reads log that is written, for followers that are behind. Waits for nothing but this machine's disk.
 pub trait LogSource {
-    /// As [`LogRanges::read`].
-    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+    /// Fills `buffer` from `from` on, as far as one piece goes.
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<LogPiece>;
 }
 
 impl LogSource for LogRanges {
-    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        LogRanges::read(self, from, buffer)
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<LogPiece> {
+        Ok(match LogRanges::read(self, from, buffer)? {
+            Some(bytes) => LogPiece::Bytes(bytes),
+            None => LogPiece::Gone,
+        })
     }
 }
 
@@ -107,6 +121,8 @@ pub struct Primary {
     history: History,
     /// The oldest log that is here.
     log_start: Lsn,
+    /// From here up to that the source has it nevertheless, out of an archive.
+    archived_from: Lsn,
     /// What was told of, written here or not: flushing has begun up to here.
     end: Lsn,
     /// What can be read out of files.
@@ -150,6 +166,7 @@ impl Primary {
             began,
             history,
             log_start,
+            archived_from: Lsn(u64::MAX),
             end: written,
             written,
             quorum,
@@ -278,6 +295,16 @@ impl Primary {
         self.log_start = self.log_start.max(lsn);
     }
 
+    /// The oldest log that is here.
+    pub fn log_start(&self) -> Lsn {
+        self.log_start
+    }
+
+    /// Below that the source has the log from `lsn` on, out of an archive, as far as is known.
+    pub fn archived_from(&mut self, lsn: Lsn) {
+        self.archived_from = lsn;
+    }
+
     /// Somebody asks for the log. An error is the disk's; a follower that does not get its answer asks again.
     pub fn accept(&mut self, wire: Wire, hello: &Hello, now_ns: u64) -> io::Result<()> {
         match self.judge(hello) {
@@ -354,11 +381,11 @@ impl Primary {
             );
             return Err((Reason::WouldLose, text));
         }
-        if block_of(cut) < self.log_start {
+        if block_of(cut) < self.log_start.min(self.archived_from) {
             let text = format!(
-                "the log from {cut} on is not here any more (the oldest is {}); restore it from the archive or start the \
-                 follower on an empty directory",
-                self.log_start
+                "the log from {cut} on is not here any more (the oldest is {}), nor in an archive of this server; start \
+                 the follower on an empty directory",
+                self.log_start.min(self.archived_from)
             );
             return Err((Reason::MissingPosition, text));
         }
@@ -534,6 +561,10 @@ impl Primary {
                 // What is not stable may yet be cut off its log: it needs the log from there, then.
                 let needs = progress.flushed.min(self.quorum.levels().stable);
                 self.slots.advance(&stream.name, block_of(needs))?;
+                // Lost while it read the archive.
+                if self.archived_from < Lsn(u64::MAX) && block_of(needs) >= self.log_start {
+                    self.slots.revive(&stream.name, block_of(needs), self.end)?;
+                }
             }
             if drained || !stream.wire.fill()? {
                 break;
@@ -636,8 +667,10 @@ impl Primary {
         let stream = &mut self.streams[index];
         while stream.knows(slots) && stream.wire.is_idle() && stream.position < self.written {
             let length = (self.written.0 - stream.position.0).min(self.piece.len() as u64) as usize;
-            let Some(read) = source.read(stream.position, &mut self.piece[..length])? else {
-                return Ok(false);
+            let read = match source.read(stream.position, &mut self.piece[..length])? {
+                LogPiece::Bytes(read) => read,
+                LogPiece::Later => break,
+                LogPiece::Gone => return Ok(false),
             };
             let sent = stream
                 .wire

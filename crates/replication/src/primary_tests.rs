@@ -19,6 +19,9 @@ const START: u64 = 1 << 20;
 /// A log whose byte at `lsn` is told by `lsn`, from `start` on.
 struct Pattern {
     start: Lsn,
+    /// Below, each piece has to be asked for twice.
+    archived_to: Lsn,
+    fetched: bool,
 }
 
 fn pattern(lsn: u64) -> u8 {
@@ -26,14 +29,18 @@ fn pattern(lsn: u64) -> u8 {
 }
 
 impl LogSource for Pattern {
-    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<LogPiece> {
         if from < self.start {
-            return Ok(None);
+            return Ok(LogPiece::Gone);
+        }
+        if from < self.archived_to && !std::mem::replace(&mut self.fetched, false) {
+            self.fetched = true;
+            return Ok(LogPiece::Later);
         }
         for (at, byte) in buffer.iter_mut().enumerate() {
             *byte = pattern(from.0 + at as u64);
         }
-        Ok(Some(buffer.len()))
+        Ok(LogPiece::Bytes(buffer.len()))
     }
 }
 
@@ -83,7 +90,11 @@ fn world(rules: Vec<Rule>) -> World {
     let quorum = Quorum::new(ME, Lsn(2 * START + 4096), rules);
     World {
         primary: Primary::new(config, History::new(marks()), Lsn(START), end, quorum, slots),
-        source: Pattern { start: Lsn(START) },
+        source: Pattern {
+            start: Lsn(START),
+            archived_to: Lsn::ZERO,
+            fetched: false,
+        },
         network,
         clock,
         hosts,
@@ -241,6 +252,61 @@ fn who_must_not_have_the_log_is_told_why_and_what_to_do() {
     let refused = world.refusal(&hello());
     assert_eq!(refused.0, Reason::MissingPosition, "{}", refused.1);
     assert!(refused.1.contains("archive"), "{}", refused.1);
+}
+
+/// As much as an archive has, at the pace at which it gives it; then the slot keeps the log here.
+#[test]
+fn what_is_not_here_any_more_comes_out_of_an_archive() {
+    let mut world = world(vec![]);
+    let oldest = Lsn(2 * START + 40_960);
+    world.primary.released_below(oldest);
+    world.primary.archived_from(Lsn(START + START / 2));
+    world.source.archived_to = oldest;
+    let behind = Hello {
+        end: Lsn(START + START / 2 - 4096),
+        ..hello()
+    };
+    let refused = world.refusal(&behind);
+    assert_eq!(refused.0, Reason::MissingPosition, "{}", refused.1);
+    let mut wire = world.ask(&hello());
+    assert_eq!(start_of(&mut wire).cut, hello().end);
+    let kept = world.primary.slots().get(&hello().name).expect("it has one");
+    assert_eq!(kept.position, oldest, "what is archived is not kept here");
+    // It is lost while the follower is behind, and the follower's again when that has caught up.
+    world.primary.config.silence_ns = u64::MAX;
+    let far = Lsn(oldest.0 + 4 * START + 4096);
+    world.primary.slots_mut().enforce(far).expect("the disk works");
+    assert!(
+        world
+            .primary
+            .slots()
+            .get(&hello().name)
+            .is_some_and(|slot| slot.lost)
+    );
+    let (mut next, mut steps) = (block_of(hello().end).0, 0);
+    while next < 3 * START {
+        (steps, _) = (steps + 1, world.step());
+        assert!(steps < 10_000, "it stands at {next}");
+        while wire.fill().expect("the stream stands") {
+            while let Some(message) = wire.next_message().expect("the stream stands") {
+                if let Message::Wal { from, bytes, .. } = message {
+                    assert_eq!(from, Lsn(next), "no gap");
+                    next += bytes.len() as u64;
+                }
+            }
+        }
+    }
+    let progress = Progress {
+        received: Lsn(next),
+        flushed: Lsn(next),
+        applied: Lsn(next),
+    };
+    assert!(wire.say(&Message::Report { progress, beat_ns: 0 }).expect("open"));
+    for _ in 0..100 {
+        world.step();
+    }
+    let slot = world.primary.slots().get(&hello().name).expect("it has one");
+    assert!(!slot.lost && slot.position > oldest, "{slot:?}");
 }
 
 #[test]

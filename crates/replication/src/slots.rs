@@ -329,6 +329,19 @@ impl Slots {
         }
     }
 
+    /// The slot of a follower that has everything below `position` and gets the log from there on, though it was lost. Not
+    /// before that is well within the bound: else it would be lost again at once.
+    pub fn revive(&mut self, name: &str, position: Lsn, tail: Lsn) -> io::Result<()> {
+        let least = tail.0.saturating_sub(self.kept_bytes_max / 2);
+        match self.slots.get_mut(name) {
+            Some(slot) if slot.lost && slot.logical.is_none() && position.0 >= least => {
+                (slot.position, slot.lost) = (position, false);
+                self.save()
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn drop_slot(&mut self, name: &str) -> io::Result<bool> {
         let Some(slot) = self.slots.remove(name) else {
             return Ok(false);

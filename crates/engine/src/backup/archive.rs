@@ -20,6 +20,7 @@ use mote_common::env::{Disk, Env, File};
 use mote_common::sync::{Condvar, Mutex};
 
 use super::CHUNK_BYTES;
+use super::archived::ArchivedLog;
 use mote_log::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameHeader};
 use mote_log::segment::{
     LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path,
@@ -171,6 +172,18 @@ impl Archiver {
             asked: Mutex::new(false),
             wake: Condvar::new(),
         }
+    }
+
+    /// What it has copied, to be read.
+    pub fn archived_log(&self) -> ArchivedLog {
+        let system_id = self.log.system_id();
+        ArchivedLog::new(
+            self.config.disk.clone(),
+            self.config.name.clone(),
+            archive_directory(system_id),
+            system_id,
+            self.log.segment_bytes(),
+        )
     }
 
     pub fn report(&self) -> ArchiveReport {

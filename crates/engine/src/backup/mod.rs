@@ -4,7 +4,8 @@
 //!  1. `copy`: a base backup out of a running server: images, log, manifest, each checked as it passes.
 //!  2. `label`: the file BACKUP, which lists a backup's files and says from where to where it reaches.
 //!  3. `verify`: a backup's directory, checked byte by byte.
-//!  4. `archive`: the thread that copies the log to a second place before it is recycled.
+//!  4. `archive`: the thread that copies the log to a second place before it is recycled. `archived`: what it has copied, for
+//!     followers that lack more than is kept.
 //!  5. `restore`: from a backup and an archive to a data directory as of a time, a position or a name.
 //!
 //! Source: what PostgreSQL offers by basebackup.c, pgarch.c and recovery targets (xlogrecovery.c). Other than there the server copies the
@@ -15,6 +16,7 @@
 //! Leaves out: the wire between server and backup (`mote_executor::functions`, the command `mote backup`), retention of backups. See docs/design/0008-backup.md.
 
 pub mod archive;
+mod archived;
 pub mod copy;
 pub mod label;
 pub mod restore;
@@ -26,6 +28,7 @@ use std::fmt;
 use std::io;
 
 pub use archive::{ArchiveConfig, ArchiveReport};
+pub use archived::ArchivedLog;
 pub use copy::{BackupSink, BackupSource, DirectorySink, copy_backup};
 pub use label::{BackupLabel, FileSum, LABEL_PATH};
 pub use restore::{RestoreReport, RestoreTarget, restore};

@@ -16,7 +16,6 @@ use mote_catalog::database::Database;
 use mote_common::env::Clock;
 use mote_common::{Lsn, Oid};
 use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
-use mote_log::range::LogRanges;
 use mote_log::{Agreed, LogHold, LogTap};
 use mote_replication::history::History;
 use mote_replication::member::lease_end_ns;
@@ -29,6 +28,7 @@ use mote_replication::slots::{Slot, Slots};
 use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
 
+use super::archived::Sources;
 use super::link::Link;
 use super::slot_requests::carry_out;
 use crate::lease::Lease;
@@ -174,7 +174,10 @@ impl HubThread {
         log.set_tap(Some(hub.clone()));
         engine.on_horizon(hub.clone());
         let mut run = Run {
-            ranges: LogRanges::new(disk, system_id, log.segment_bytes()),
+            sources: Sources::new(&engine, {
+                let hub = hub.clone();
+                move || hub.rouse()
+            }),
             hub: hub.clone(),
             engine: engine.clone(),
             identity,
@@ -359,7 +362,7 @@ struct Run {
     engine: Arc<Engine>,
     /// Noted before the first follower is accepted.
     identity: node::Identity,
-    ranges: LogRanges,
+    sources: Sources,
     hold: LogHold,
     /// From where the hold keeps the log.
     held: Lsn,
@@ -441,7 +444,7 @@ impl Run {
         let released = self.engine.checkpoint_report().log_start;
         primary.released_below(released.min(self.held));
         primary.flushed(self.engine.log().flushed());
-        for (wire, hello) in hellos {
+        for (wire, hello) in self.sources.arrive(hellos, &mut primary, now_ns) {
             primary.accept(wire, &hello, now_ns)?;
         }
         self.ruled |= self.hub.take_rules(&mut primary);
@@ -467,7 +470,7 @@ impl Run {
             self.eager_until_ns = now_ns + EAGER_NS;
         }
         primary.set_eager(now_ns < self.eager_until_ns);
-        primary.step(now_ns, wall_us, &mut self.ranges)?;
+        primary.step(now_ns, wall_us, &mut self.sources)?;
         self.due_ns = primary.due_ns();
         self.hub.renew_lease(&primary, now_ns);
         let agreed = agreed(&primary);

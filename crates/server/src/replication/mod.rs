@@ -5,7 +5,7 @@
 //!     `promise`: what the nodes of a cluster ask each other. `link`: a connection that goes on as a stream, encrypted or not.
 //!  2. `hub`: the primary's side. One thread has all streams, whatever their number; it also does what sessions ask of slots
 //!     (`slot_requests`).
-//!     `logical`: changes of tables for subscribers.
+//!     `archived`: older log out of the archive. `logical`: changes of tables for subscribers.
 //!  3. `synchronous`: whom commits wait for.
 //!  4. `follower`: the other side. One thread takes the log, one replays it.
 //!
@@ -15,6 +15,7 @@
 //! Promises: no worker and no flusher waits for a follower, or for the disk that a follower reads from. Leaves out: who
 //! decides what counts (`mote_replication`), how to connect (the caller of `follower` does).
 
+mod archived;
 pub mod command;
 pub mod follower;
 pub mod hub;

@@ -1,0 +1,124 @@
+//! A follower that was away for more log than its primary keeps: the primary's archive has it.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use mote_it::TestServer;
+use mote_it::nodes::{await_value, compare, follow, follow_url, value};
+use mote_it::process::await_that;
+use mote_it::server::TemporaryDirectory;
+
+const STATE: [&str; 1] = ["select count(*), sum(a), md5(string_agg(b, '' order by a)) from t"];
+const SLOT: &str = "select wal_status from pg_replication_slots where slot_name = 'b'";
+
+fn options(archive: &Path) -> Vec<String> {
+    let archive = archive.display().to_string();
+    [
+        "--archive-dir",
+        &archive,
+        "--log-segment-size",
+        "4MB",
+        "--max-slot-log",
+        "8MB",
+    ]
+    .map(String::from)
+    .into()
+}
+
+fn start(name: &str, archive: &Path) -> TestServer {
+    let options = options(archive);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    TestServer::start_with(name, &options)
+}
+
+fn fill(primary: &TestServer, from: u32, rows: u32) {
+    let to = from + rows - 1;
+    value(
+        primary,
+        &format!("insert into t select g, repeat(md5(g::text), 30) from generate_series({from}, {to}) g"),
+    );
+}
+
+/// Writes until the slot is lost and what it kept is gone.
+fn leave_behind(primary: &TestServer, mut from: u32) -> u32 {
+    let oldest = oldest_log(primary);
+    for _ in 0..4 {
+        fill(primary, from, 6000);
+        from += 6000;
+        value(primary, "checkpoint");
+    }
+    await_value(primary, SLOT, "lost");
+    await_that("what the slot kept is gone", Duration::from_secs(60), || {
+        value(primary, "checkpoint");
+        oldest_log(primary) > oldest
+    });
+    from
+}
+
+/// The name of the first segment that the server still has.
+fn oldest_log(server: &TestServer) -> OsString {
+    let log = std::fs::read_dir(server.data().join("log")).expect("it is there");
+    let names = log.map(|entry| entry.expect("it is there").file_name());
+    let segments = names.filter(|name| name.to_string_lossy().ends_with(".log"));
+    segments.min().expect("there is a log")
+}
+
+#[test]
+fn the_log_of_a_lost_slot_comes_out_of_the_archive() {
+    let archive = TemporaryDirectory::new("follower-archive-log");
+    let primary = start("follower-archive", archive.path());
+    value(&primary, "create table t (a int primary key, b text)");
+    fill(&primary, 1, 1000);
+    let data = TemporaryDirectory::new("follower-archive-b");
+    let follower = follow(&primary, &data, "b");
+    compare(&primary, &follower, &STATE);
+    follower.stop();
+    let from = leave_behind(&primary, 10_001);
+    let follower = follow(&primary, &data, "b");
+    compare(&primary, &follower, &STATE);
+    await_value(&primary, "select state from pg_stat_replication", "streaming");
+    // From here on the slot keeps the log again.
+    await_value(&primary, SLOT, "reserved");
+    fill(&primary, from, 10);
+    compare(&primary, &follower, &STATE);
+    // A primary that has started anew meanwhile knows what its archive has.
+    follower.kill();
+    let from = leave_behind(&primary, from + 10);
+    let address = primary.address.to_string();
+    let (place, _kept) = primary.stop();
+    let options = options(archive.path());
+    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+    options.extend(["--listen", &address]);
+    let primary = TestServer::open(&place, &options).expect("it starts");
+    let follower = follow(&primary, &data, "b");
+    fill(&primary, from, 10);
+    compare(&primary, &follower, &STATE);
+}
+
+#[test]
+fn a_gap_in_the_archive_is_told_and_ends_when_it_is_filled() {
+    let archive = TemporaryDirectory::new("follower-gap-log");
+    let primary = start("follower-gap", archive.path());
+    value(&primary, "create table t (a int primary key, b text)");
+    let data = TemporaryDirectory::new("follower-gap-b");
+    let follower = follow(&primary, &data, "b");
+    compare(&primary, &follower, &STATE);
+    follower.stop();
+    leave_behind(&primary, 1);
+    let database = std::fs::read_dir(archive.path()).expect("it is there").next();
+    let database = database.expect("of one database").expect("it is there").path();
+    let mut segments: Vec<_> = std::fs::read_dir(&database)
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "log"))
+        .collect();
+    segments.sort();
+    let (missing, aside) = (&segments[2], archive.path().join("aside"));
+    std::fs::rename(missing, &aside).expect("renamed");
+    let follower = follow_url(&primary.url(), &data, "b").expect("it serves what it has");
+    follower.await_log("is not here any more");
+    assert_eq!(value(&follower, "select count(*) from t"), "0");
+    std::fs::rename(&aside, missing).expect("renamed");
+    compare(&primary, &follower, &STATE);
+}
