@@ -28,6 +28,8 @@ use super::{LogConfig, LogPosition};
 pub enum IntakeError {
     /// The state of the disk is unknown: the node must stop.
     Disk(io::Error),
+    /// There is no room for them. What stands on the disk is sound: whoever opens it again goes on from there.
+    Full,
     /// They do not stand where this log ends, or are no whole blocks.
     Gap { expected: Lsn, got: Lsn },
     /// They are no log.
@@ -38,6 +40,7 @@ impl fmt::Display for IntakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IntakeError::Disk(error) => write!(f, "the log could not be written: {error}"),
+            IntakeError::Full => f.write_str("there is no room for more log on the disk"),
             IntakeError::Gap { expected, got } => {
                 write!(f, "log from {got} was sent, but this log ends at {expected}")
             }
@@ -49,6 +52,12 @@ impl fmt::Display for IntakeError {
 }
 
 impl std::error::Error for IntakeError {}
+
+impl From<io::Error> for IntakeError {
+    fn from(error: io::Error) -> IntakeError {
+        IntakeError::Disk(error)
+    }
+}
 
 /// A frame that says how far its writer's log was durable, by the block it begins in.
 struct Voucher {
@@ -67,6 +76,8 @@ pub struct Intake {
     synced: Lsn,
     /// Complete frames that are on disk end here.
     flushed: Lsn,
+    /// The last write found no room in a segment that is there.
+    full: bool,
     /// Terms of the leader that begin behind what is here: where they begin, no frame is looked for before.
     coming: Vec<TermMark>,
     /// Terms that began in what was taken.
@@ -105,6 +116,7 @@ impl Intake {
             written: block,
             synced: block,
             flushed: scan.end,
+            full: false,
             coming,
             terms: Vec::new(),
         };
@@ -119,7 +131,45 @@ impl Intake {
 
     /// Frames that were taken end here; not all of them need be durable.
     pub fn received(&self) -> Lsn {
-        self.frames.position().min(self.written).max(self.flushed)
+        self.whole().max(self.flushed)
+    }
+
+    /// Where complete frames that are written end. Nothing new is known of bytes that were checked and found no room.
+    fn whole(&self) -> Lsn {
+        match self.frames.position() {
+            position if position <= self.written => position,
+            _ => self.flushed,
+        }
+    }
+
+    /// Whether there is room for so many bytes more, which it makes if it can.
+    pub fn has_room(&mut self, bytes: u64) -> io::Result<bool> {
+        // Behind the block in which the log ends, which may not be written again.
+        let from = self.written.0.max(self.flushed.0.next_multiple_of(BLOCK_BYTES));
+        if !self.prepare_to(from + bytes)? {
+            return Ok(false);
+        }
+        if !self.full {
+            return Ok(true);
+        }
+        match self.put(Lsn(from), &vec![0; bytes as usize]) {
+            Ok(()) => Ok(true),
+            Err(IntakeError::Disk(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn prepare_to(&self, end: u64) -> io::Result<bool> {
+        let first = self.written.0 / self.segment_bytes * self.segment_bytes;
+        loop {
+            let prepared = self.segments.prepared_end().unwrap_or(first);
+            if prepared >= end {
+                return Ok(true);
+            }
+            if !self.segments.prepare(prepared, self.synced.0)? {
+                return Ok(false);
+            }
+        }
     }
 
     /// Frames that are durable here end here.
@@ -147,13 +197,12 @@ impl Intake {
         }
         let vouchers = self.check(bytes)?;
         self.put_by_turns(from, bytes, &vouchers)
-            .map_err(IntakeError::Disk)
     }
 
     /// What was taken is on disk when this returns.
     pub fn sync(&mut self) -> io::Result<Lsn> {
         self.sync_files()?;
-        self.flushed = self.flushed.max(self.frames.position().min(self.written));
+        self.flushed = self.flushed.max(self.whole());
         Ok(self.flushed)
     }
 
@@ -180,7 +229,11 @@ impl Intake {
                 break;
             };
             // Log that another server wrote under a former term is whole by itself, and yet none of this leader's.
-            let begun = self.coming.iter().rev().find(|mark| mark.start <= frame.header.lsn);
+            let begun = self
+                .coming
+                .iter()
+                .rev()
+                .find(|mark| mark.start <= frame.header.lsn);
             if let Some(mark) = begun.filter(|mark| frame.header.term < mark.term) {
                 return Err(IntakeError::Fault(FrameFault {
                     lsn: frame.header.lsn,
@@ -208,7 +261,7 @@ impl Intake {
 
     /// Writes the bytes, and syncs what lies below a frame before that frame is written, if it vouches for it. One message
     /// may hold several flushes of its writer, each of which vouches for the one before.
-    fn put_by_turns(&mut self, from: Lsn, bytes: &[u8], vouchers: &[Voucher]) -> io::Result<()> {
+    fn put_by_turns(&mut self, from: Lsn, bytes: &[u8], vouchers: &[Voucher]) -> Result<(), IntakeError> {
         let end = Lsn(from.0 + bytes.len() as u64);
         let part = |from_lsn: Lsn, to: Lsn| &bytes[(from_lsn.0 - from.0) as usize..(to.0 - from.0) as usize];
         for voucher in vouchers {
@@ -232,19 +285,18 @@ impl Intake {
         }
     }
 
-    fn put(&mut self, from: Lsn, bytes: &[u8]) -> io::Result<()> {
-        let end = from.0 + bytes.len() as u64;
-        loop {
-            let first = from.0 / self.segment_bytes * self.segment_bytes;
-            let prepared = self.segments.prepared_end().unwrap_or(first);
-            if prepared >= end {
-                break;
-            }
-            if !self.segments.prepare(prepared, self.synced.0)? {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
+    fn put(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
+        if !self.prepare_to(from.0 + bytes.len() as u64)? {
+            return Err(IntakeError::Full);
         }
-        self.segments.write(from.0, bytes, &mut self.touched)
+        // A segment that was copied may be shorter than one that was prepared: its blocks get their place when they are written.
+        let written = self.segments.write(from.0, bytes, &mut self.touched);
+        self.full = written.as_ref().is_err_and(is_for_want_of_room);
+        match written {
+            Err(error) if !self.full => Err(IntakeError::Disk(error)),
+            Err(_) => Err(IntakeError::Full),
+            Ok(()) => Ok(()),
+        }
     }
 
     fn sync_files(&mut self) -> io::Result<()> {
@@ -252,6 +304,14 @@ impl Intake {
         self.synced = self.written;
         Ok(())
     }
+}
+
+/// A write that was refused before it was taken: what stands there is known.
+fn is_for_want_of_room(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 #[cfg(test)]

@@ -291,6 +291,45 @@ fn a_term_behind_a_torn_frame_is_seen_at_once() {
     assert_eq!(intake.term(), Some(2));
 }
 
+/// What was taken before stays sound, and who opens the log again goes on where it ends.
+#[test]
+fn a_full_disk_takes_no_more_and_loses_nothing() {
+    let leader = fresh_leader(&SimDisk::new(1));
+    for _ in 0..60 {
+        leader.commit(9000);
+        leader.log.flush_step();
+    }
+    let (start, end) = (Lsn(SEGMENT_BYTES), leader.log.flushed());
+    let there = SimDisk::new(2);
+    let mut intake = follower(&there, vec![leader.log.began()]);
+    let taken = Lsn(start.0 + 8 * 4096);
+    intake
+        .write(start, &leader.read(start, taken))
+        .expect("there is room");
+    let known = intake.sync().expect("the disk works");
+    there.set_faults(FaultPlan {
+        capacity_bytes: Some(there.used_bytes()),
+        ..FaultPlan::default()
+    });
+    // One message that needs another file.
+    let rest = leader.read(taken, end);
+    assert!(matches!(intake.write(taken, &rest), Err(IntakeError::Full)));
+    assert!(!intake.has_room(SEGMENT_BYTES).expect("it is asked"));
+    let reported = (intake.sync().expect("the disk works"), intake.received());
+    assert!(
+        reported.0 >= known && reported.0 <= scan(&there).end,
+        "{reported:?}"
+    );
+    assert!(reported.1 <= scan(&there).end, "{reported:?}");
+    there.set_faults(FaultPlan::default());
+    let mut intake = follower(&there.crash(), vec![leader.log.began()]);
+    let goes_on = intake.wants();
+    intake
+        .write(goes_on, &leader.read(goes_on, end))
+        .expect("there is room");
+    assert_eq!(intake.sync().expect("the disk works"), end);
+}
+
 /// Two logs part; the one that was left is whole by itself, and none of the new leader's. An archive may still have it.
 #[test]
 fn log_of_a_term_that_was_left_is_refused() {

@@ -28,7 +28,7 @@ use mote_replication::history::History;
 use mote_replication::message::{Hello, KeptFor, MARKS_MAX, PROTOCOL_VERSION, Start};
 use mote_replication::receiver::{FollowerLog, Outcome, Receiver};
 use mote_replication::slots::Slots;
-use mote_replication::wire::Wire;
+use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use mote_replication::{NodeId, node};
 use parking_lot::{Condvar, Mutex};
 
@@ -383,7 +383,8 @@ impl Receiving {
                 self.pause();
                 continue;
             };
-            let ended = match (self.config.connect)(&place) {
+            let asked = self.make_room().and_then(|()| (self.config.connect)(&place));
+            let ended = match asked {
                 Ok(link) => self.follow(link, &place),
                 Err(error) => error,
             };
@@ -404,6 +405,20 @@ impl Receiving {
     fn pause(&mut self) {
         let mut events = Events::with_capacity(4);
         let _ = self.poll.poll(&mut events, Some(RETRY));
+    }
+
+    /// On a full disk nobody is asked for log; readers go on with what there is.
+    fn make_room(&self) -> Result<(), String> {
+        let mut taken = self.shared.taken.lock();
+        let taken = taken.as_mut().ok_or("the log was left behind")?;
+        if taken.cutting {
+            return Ok(());
+        }
+        match taken.log.intake.has_room(PIECE_BYTES_MAX as u64) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(IntakeError::Full.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// What a stream brought that broke before it was synced, too.
