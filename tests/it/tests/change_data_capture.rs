@@ -7,6 +7,7 @@ mod change_data_capture {
     mod definitions;
     mod encodings;
     pub mod random;
+    mod several;
     pub mod subscriber;
 }
 
