@@ -13,6 +13,9 @@ use crate::expr::Expr;
 use mote_grammar::ast;
 use mote_grammar::ast::Location;
 
+/// Set operations may nest this deep to the left: each is a frame of whoever runs the plan, on the stack of a session.
+const LEVELS_MAX: u32 = 700;
+
 impl Binder<'_> {
     /// Binds a chain of set operations, from left to right.
     pub(super) fn set_operation(
@@ -164,6 +167,10 @@ impl Binder<'_> {
             QueryBody::SetOperation { levels, .. } => levels + 1,
             _ => 1,
         };
+        if levels > LEVELS_MAX {
+            let message = "stack depth limit exceeded";
+            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, message));
+        }
         self.reach(self.depth + levels)?;
         let column = |(target, ty): (&BoundTarget, &ColumnType)| ItemColumn {
             name: target.name.clone(),
