@@ -297,7 +297,7 @@ pub(super) fn show(
     show: &ShowVariable,
     host: &mut dyn Host,
 ) -> SqlResult<CommandTag> {
-    session.note_characteristics_for_show();
+    session.note_characteristics();
     let columns = show_columns(show);
     let text = |value: &str| Datum::Text(value.into());
     let rows: Vec<Vec<Datum>> = match show {

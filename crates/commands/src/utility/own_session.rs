@@ -33,7 +33,7 @@ pub trait OwnSession {
     fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()>;
 
     /// Makes the settings show how the transaction runs.
-    fn note_characteristics_for_show(&mut self);
+    fn note_characteristics(&mut self);
 
     /// SET TRANSACTION SNAPSHOT.
     fn import_snapshot(&mut self, id: &str) -> SqlResult<()>;

@@ -40,8 +40,8 @@ impl OwnSession for Session {
         Session::set_characteristics(self, modes)
     }
 
-    fn note_characteristics_for_show(&mut self) {
-        Session::note_characteristics_for_show(self)
+    fn note_characteristics(&mut self) {
+        Session::note_characteristics(self)
     }
 
     fn import_snapshot(&mut self, id: &str) -> SqlResult<()> {

@@ -158,6 +158,7 @@ impl Session {
     }
 
     fn begin(&mut self, modes: &TransactionModes, host: &mut dyn Host) -> SqlResult<()> {
+        let alone = self.block.state == BlockState::Idle;
         match self.block.state {
             // A warning, not an error: the block goes on, also with the modes of this BEGIN, which are checked below.
             BlockState::Block | BlockState::Failed => {
@@ -178,12 +179,18 @@ impl Session {
             // BEGIN after other statements of one Sync: the block takes over their transaction.
             BlockState::Implicit => self.block.state = BlockState::Block,
         }
-        self.set_characteristics(modes)
+        let begun = self.set_characteristics(modes);
+        // As in PostgreSQL a BEGIN whose modes are refused has begun no block.
+        if alone && begun.is_err() {
+            self.block.state = BlockState::Idle;
+        }
+        begun
     }
 
     /// SET TRANSACTION and the modes of BEGIN. As in PostgreSQL a mode that changes nothing is not refused, except
     /// DEFERRABLE.
     pub(crate) fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()> {
+        self.note_characteristics();
         let mut chosen = self.state.settings.transaction;
         let in_subtransaction = !self.block.savepoints.is_empty();
         let refuse = |message: &str| Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
@@ -283,8 +290,8 @@ impl Session {
         Ok(())
     }
 
-    /// What a transaction would be that began now: for SHOW, which needs none.
-    pub(crate) fn note_characteristics_for_show(&mut self) {
+    /// Outside of a transaction, what one would be that began now: for SHOW and SET, which begin none.
+    pub(crate) fn note_characteristics(&mut self) {
         if self.block.state == BlockState::Idle {
             self.state.settings.transaction = self.default_characteristics();
         }
