@@ -1,7 +1,7 @@
 //! A follower that was away for more log than its primary keeps: the primary's archive has it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mote_it::TestServer;
@@ -64,6 +64,19 @@ fn oldest_log(server: &TestServer) -> OsString {
     segments.min().expect("there is a log")
 }
 
+/// The segments in the archive of the one database that it is for, oldest first.
+fn archived_segments(archive: &Path) -> Vec<PathBuf> {
+    let database = std::fs::read_dir(archive).expect("it is there").next();
+    let database = database.expect("of one database").expect("it is there").path();
+    let files = std::fs::read_dir(database).expect("it is there");
+    let mut segments: Vec<_> = files
+        .map(|entry| entry.expect("it is there").path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "log"))
+        .collect();
+    segments.sort();
+    segments
+}
+
 #[test]
 fn the_log_of_a_lost_slot_comes_out_of_the_archive() {
     let archive = TemporaryDirectory::new("follower-archive-log");
@@ -106,14 +119,18 @@ fn a_gap_in_the_archive_is_told_and_ends_when_it_is_filled() {
     compare(&primary, &follower, &STATE);
     follower.stop();
     leave_behind(&primary, 1);
-    let database = std::fs::read_dir(archive.path()).expect("it is there").next();
-    let database = database.expect("of one database").expect("it is there").path();
-    let mut segments: Vec<_> = std::fs::read_dir(&database)
-        .expect("it is there")
-        .map(|entry| entry.expect("it is there").path())
-        .filter(|path| path.extension().is_some_and(|kind| kind == "log"))
-        .collect();
-    segments.sort();
+    // The archiver is a thread of its own: the third segment may come later than the log that follows it.
+    await_that(
+        "three segments are in the archive alone",
+        Duration::from_secs(60),
+        || {
+            value(&primary, "checkpoint");
+            let segments = archived_segments(archive.path());
+            let third = segments.get(2).and_then(|path| path.file_name());
+            third.is_some_and(|name| *name < *oldest_log(&primary))
+        },
+    );
+    let segments = archived_segments(archive.path());
     let (missing, aside) = (&segments[2], archive.path().join("aside"));
     std::fs::rename(missing, &aside).expect("renamed");
     let follower = follow_url(&primary.url(), &data, "b").expect("it serves what it has");
