@@ -60,6 +60,7 @@ need valgrind -- callgrind_control --version
 need openssl -- openssl version
 # Draws the laboratory's pages; the kept pictures are in DejaVu's letters.
 need chromium fonts-dejavu-core -- draws_pages
+need python3 -- python3 --version
 # A full disk is tested on a small tmpfs. Without root that is impossible: say so, or the test fails.
 if [ "$(id -u)" -ne 0 ] && [ -z "${MOTE_IT_NO_MOUNT:-}" ]; then
     echo "mote: not root: the test of a full disk cannot mount; run as root or set MOTE_IT_NO_MOUNT=1" >&2
