@@ -4,8 +4,8 @@
 //!  1. `context`: what a running statement reaches: its session's state, its transaction, its host, and by `calls` the layers
 //!     above; `memory`: what statements keep is charged.
 //!  2. `runtime`: what expressions and nodes reach while they run, and the contract of nodes.
-//!  3. `value`, `functions`, `expr`: values compared and converted, bodies of functions, expressions compiled and
-//!     evaluated; `index_keys`: the same for the engine's indexes.
+//!  3. `value`, `functions`, `expr`: values compared and converted, bodies of functions (those that need no statement are in
+//!     `mote_functions`), expressions compiled and evaluated; `index_keys`: the same for the engine's indexes.
 //!  4. `node`: one file per plan node; in `modify` those that write rows: locking, EvalPlanQual, constraints, triggers;
 //!     `row_codec`: rows as the engine has them.
 //!  5. `query`: the execution of a plan's program; `plans`: from text to a plan that is current.

@@ -7,48 +7,48 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, operators};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
+use crate::Body;
 use crate::argument::{bytes, int4, int8, text};
-use crate::body::{Pure, pure};
 use crate::length::{bit_length, negative_substring, substring_range};
 
-pub fn body(name: &str) -> Option<Pure> {
+pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "byteacat" => pure(|a| operators::concatenate(&a[0], &a[1])),
-        "byteaoctetlen" => pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32))),
-        "bit_length_bytea" => pure(|a| bit_length(bytes(&a[0]).len())),
-        "byteapos" => pure(|a| {
+        "byteacat" => Body::Pure(|a| operators::concatenate(&a[0], &a[1])),
+        "byteaoctetlen" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32))),
+        "bit_length_bytea" => Body::Pure(|a| bit_length(bytes(&a[0]).len())),
+        "byteapos" => Body::Pure(|a| {
             let found = work::find(bytes(&a[0]), bytes(&a[1]))?;
             Ok(Datum::Int4(found.map_or(0, |offset| offset as i32 + 1)))
         }),
-        "bytea_substr" => pure(|a| substring(bytes(&a[0]), int4(&a[1]), Some(int4(&a[2])))),
-        "bytea_substr_no_len" => pure(|a| substring(bytes(&a[0]), int4(&a[1]), None)),
-        "byteaoverlay" => pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), int4(&a[3]))),
+        "bytea_substr" => Body::Pure(|a| substring(bytes(&a[0]), int4(&a[1]), Some(int4(&a[2])))),
+        "bytea_substr_no_len" => Body::Pure(|a| substring(bytes(&a[0]), int4(&a[1]), None)),
+        "byteaoverlay" => Body::Pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), int4(&a[3]))),
         "byteaoverlay_no_len" => {
-            pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), bytes(&a[1]).len() as i32))
+            Body::Pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), bytes(&a[1]).len() as i32))
         }
-        "byteatrim" => pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, true)),
-        "bytealtrim" => pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, false)),
-        "byteartrim" => pure(|a| trim(bytes(&a[0]), bytes(&a[1]), false, true)),
-        "binary_encode" => pure(|a| encode(bytes(&a[0]), text(&a[1])).map(Datum::from)),
-        "binary_decode" => pure(|a| decode(text(&a[0]), text(&a[1])).map(Datum::bytea)),
-        "byteaGetByte" => pure(|a| {
+        "byteatrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, true)),
+        "bytealtrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, false)),
+        "byteartrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), false, true)),
+        "binary_encode" => Body::Pure(|a| encode(bytes(&a[0]), text(&a[1])).map(Datum::from)),
+        "binary_decode" => Body::Pure(|a| decode(text(&a[0]), text(&a[1])).map(Datum::bytea)),
+        "byteaGetByte" => Body::Pure(|a| {
             let value = bytes(&a[0]);
             let at = position(int4(&a[1]) as i64, value.len() as i64)?;
             Ok(Datum::Int4(value[at] as i32))
         }),
-        "byteaSetByte" => pure(|a| {
+        "byteaSetByte" => Body::Pure(|a| {
             // A copy: the argument belongs to the row.
             let mut value = joined(&[bytes(&a[0])])?;
             let at = position(int4(&a[1]) as i64, value.len() as i64)?;
             value[at] = int4(&a[2]) as u8;
             Ok(Datum::bytea(value))
         }),
-        "byteaGetBit" => pure(|a| {
+        "byteaGetBit" => Body::Pure(|a| {
             let value = bytes(&a[0]);
             let at = position(int8(&a[1]), value.len() as i64 * 8)?;
             Ok(Datum::Int4((value[at / 8] >> (at % 8) & 1) as i32))
         }),
-        "byteaSetBit" => pure(|a| {
+        "byteaSetBit" => Body::Pure(|a| {
             let mut value = joined(&[bytes(&a[0])])?;
             let at = position(int8(&a[1]), value.len() as i64 * 8)?;
             match int4(&a[2]) {
@@ -63,17 +63,17 @@ pub fn body(name: &str) -> Option<Pure> {
             }
             Ok(Datum::bytea(value))
         }),
-        "bytea_bit_count" => pure(|a| {
+        "bytea_bit_count" => Body::Pure(|a| {
             let ones = |chunk: &[u8]| chunk.iter().map(|byte| byte.count_ones() as i64).sum::<i64>();
             let counts = work::chunks(bytes(&a[0])).map(|chunk| chunk.map(ones));
             Ok(Datum::Int8(counts.sum::<SqlResult<i64>>()?))
         }),
-        "md5_text" => pure(|a| Ok(Datum::from(hex(&digest::<Md5>(text(&a[0]).as_bytes())?)?))),
-        "md5_bytea" => pure(|a| Ok(Datum::from(hex(&digest::<Md5>(bytes(&a[0]))?)?))),
-        "sha224_bytea" => pure(|a| digest::<Sha224>(bytes(&a[0])).map(Datum::bytea)),
-        "sha256_bytea" => pure(|a| digest::<Sha256>(bytes(&a[0])).map(Datum::bytea)),
-        "sha384_bytea" => pure(|a| digest::<Sha384>(bytes(&a[0])).map(Datum::bytea)),
-        "sha512_bytea" => pure(|a| digest::<Sha512>(bytes(&a[0])).map(Datum::bytea)),
+        "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&digest::<Md5>(text(&a[0]).as_bytes())?)?))),
+        "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&digest::<Md5>(bytes(&a[0]))?)?))),
+        "sha224_bytea" => Body::Pure(|a| digest::<Sha224>(bytes(&a[0])).map(Datum::bytea)),
+        "sha256_bytea" => Body::Pure(|a| digest::<Sha256>(bytes(&a[0])).map(Datum::bytea)),
+        "sha384_bytea" => Body::Pure(|a| digest::<Sha384>(bytes(&a[0])).map(Datum::bytea)),
+        "sha512_bytea" => Body::Pure(|a| digest::<Sha512>(bytes(&a[0])).map(Datum::bytea)),
         _ => return None,
     })
 }

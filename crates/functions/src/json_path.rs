@@ -11,25 +11,25 @@ use mote_types::Datum;
 use mote_types::json::Json;
 use mote_types::jsonpath::{self, Path, Query};
 
+use crate::Body;
 use crate::argument::{boolean, jsonb, text};
-use crate::body::{Pure, pure};
 
 mote_common::per_thread! {
     static LAST: RefCell<Option<(CompactString, Arc<Path>)>> = const { RefCell::new(None) };
 }
 
-pub fn body(name: &str) -> Option<Pure> {
+pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "jsonb_path_exists" | "jsonb_path_exists_tz" => pure(|a| run(a, jsonpath::exists).map(truth)),
-        "jsonb_path_exists_opr" => pure(|a| operate(a, jsonpath::exists).map(truth)),
-        "jsonb_path_match" | "jsonb_path_match_tz" => pure(|a| run(a, jsonpath::matches).map(truth)),
-        "jsonb_path_match_opr" => pure(|a| operate(a, jsonpath::matches).map(truth)),
-        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => pure(|a| {
+        "jsonb_path_exists" | "jsonb_path_exists_tz" => Body::Pure(|a| run(a, jsonpath::exists).map(truth)),
+        "jsonb_path_exists_opr" => Body::Pure(|a| operate(a, jsonpath::exists).map(truth)),
+        "jsonb_path_match" | "jsonb_path_match_tz" => Body::Pure(|a| run(a, jsonpath::matches).map(truth)),
+        "jsonb_path_match_opr" => Body::Pure(|a| operate(a, jsonpath::matches).map(truth)),
+        "jsonb_path_query_array" | "jsonb_path_query_array_tz" => Body::Pure(|a| {
             let found = Json::Array(run(a, jsonpath::query)?.into());
             Json::check_depth(found.depth()?)?;
             Ok(document(found))
         }),
-        "jsonb_path_query_first" | "jsonb_path_query_first_tz" => pure(|a| {
+        "jsonb_path_query_first" | "jsonb_path_query_first_tz" => Body::Pure(|a| {
             let first = run(a, jsonpath::query)?.into_iter().next();
             Ok(first.map_or(Datum::Null, document))
         }),

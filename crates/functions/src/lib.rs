@@ -1,32 +1,50 @@
-//! Bodies of built-in functions that look at their arguments alone, by the `body` names of `mote_sql::builtin::function`.
+//! Bodies of built-in functions that need no statement, by the `body` names of `mote_sql::builtin::function`.
 //!
-//! Read `body` and `argument` first, then any family: `bytes` (byte strings, digests), `unicode` (normal forms, encodings),
-//! `json_path` (jsonpath over jsonb), `pgcrypto` with `password`. `degrees` and `length` compute what others call.
+//! Read `body` and `argument` first (how a body looks, what it takes out of its arguments), then any family: `arithmetic`, `math`,
+//! `text`, `pattern` (LIKE and regular expressions), `json`, `json_path` (jsonpath over jsonb), `range`, `enums`, `bytes` (byte
+//! strings, digests), `unicode` (normal forms, encodings), `pgcrypto` with `password`. `degrees` and `length` compute what others
+//! call. Some families offer more than bodies: what sets, aggregates and expressions of the executor are made of.
 //!
-//! Source: PostgreSQL's utils/adt (varlena.c, jsonpath_exec.c's functions) and contrib/pgcrypto, by behaviour.
+//! Source: PostgreSQL's utils/adt (int.c, float.c, numeric.c, varlena.c, oracle_compat.c, like.c, regexp.c, json.c, jsonfuncs.c,
+//! jsonb.c, rangetypes.c, multirangetypes.c, enum.c, jsonpath_exec.c's functions) and contrib/pgcrypto, by behaviour.
 //!
-//! Promises: errors carry PostgreSQL's SQLSTATE and wording; what can take long pays for its work (`mote_common::work`), so that it
-//! can be interrupted.
-//! Leaves out: bodies that ask the session, the clock or the catalog, or are part of evaluating expressions
-//! (`mote_executor::functions`); signatures (`mote_sql`).
+//! Promises: what a body answers depends on its arguments, their types and the session's settings of texts and times
+//! (`FormatSettings`) alone, pgcrypto's random bytes apart. Errors carry PostgreSQL's SQLSTATE and wording; what can take long pays
+//! for its work (`mote_common::work`), so that it can be interrupted.
+//! Leaves out: bodies that ask the session, the clock or the catalog, that compare values as a query does or are part of evaluating
+//! expressions (`mote_executor::functions`); signatures (`mote_sql`).
 
 #![forbid(unsafe_code)]
 
 pub mod argument;
+pub mod arithmetic;
 pub mod body;
 pub mod bytes;
-pub mod degrees;
+mod degrees;
+mod enums;
+pub mod json;
 pub mod json_path;
-pub mod length;
+mod length;
+mod math;
 mod password;
+pub mod pattern;
 mod pgcrypto;
+pub mod range;
+pub mod text;
 mod unicode;
 
-pub use body::Pure;
+pub use body::{Body, CallSite, Pure, Typed};
 
 /// The body of that name.
-pub fn body(name: &str) -> Option<Pure> {
-    bytes::body(name)
+pub fn body(name: &str) -> Option<Body> {
+    arithmetic::body(name)
+        .or_else(|| math::body(name))
+        .or_else(|| text::body(name))
+        .or_else(|| pattern::body(name))
+        .or_else(|| json::body(name))
+        .or_else(|| range::body(name))
+        .or_else(|| enums::body(name))
+        .or_else(|| bytes::body(name))
         .or_else(|| unicode::body(name))
         .or_else(|| json_path::body(name))
         .or_else(|| pgcrypto::body(name))

@@ -12,8 +12,8 @@ use sha1::Sha1;
 use sha2::digest::block_api::BlockSizeUser;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
+use crate::Body;
 use crate::argument::{bytes, int4, text};
-use crate::body::{Pure, pure};
 use crate::bytes::{digest, digested};
 use crate::password;
 
@@ -21,13 +21,13 @@ use crate::password;
 const EXTERNAL_ROUTINE_INVOCATION: SqlState = SqlState::new("39000");
 const RANDOM_BYTES_MAX: i32 = 1024;
 
-pub fn body(name: &str) -> Option<Pure> {
+pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "mote_digest" => pure(|a| hash(bytes(&a[0]), text(&a[1])).map(Datum::bytea)),
-        "mote_hmac" => pure(|a| keyed(bytes(&a[0]), bytes(&a[1]), text(&a[2])).map(Datum::bytea)),
-        "mote_crypt" => pure(|a| password::crypt(text(&a[0]), text(&a[1])).map(Datum::from)),
-        "mote_gen_salt" => pure(|a| password::salt(text(&a[0]), int4(&a[1])).map(Datum::from)),
-        "mote_random_bytes" => pure(|a| {
+        "mote_digest" => Body::Pure(|a| hash(bytes(&a[0]), text(&a[1])).map(Datum::bytea)),
+        "mote_hmac" => Body::Pure(|a| keyed(bytes(&a[0]), bytes(&a[1]), text(&a[2])).map(Datum::bytea)),
+        "mote_crypt" => Body::Pure(|a| password::crypt(text(&a[0]), text(&a[1])).map(Datum::from)),
+        "mote_gen_salt" => Body::Pure(|a| password::salt(text(&a[0]), int4(&a[1])).map(Datum::from)),
+        "mote_random_bytes" => Body::Pure(|a| {
             let length = int4(&a[0]);
             if !(1..=RANDOM_BYTES_MAX).contains(&length) {
                 return Err(SqlError::new(EXTERNAL_ROUTINE_INVOCATION, "Length not in range"));

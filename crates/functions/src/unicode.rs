@@ -9,13 +9,13 @@ use mote_types::Datum;
 use mote_types::encoding::Encoding;
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfd, is_nfkc, is_nfkd};
 
+use crate::Body;
 use crate::argument::{bytes, int4, text};
-use crate::body::{Pure, pure};
 
-pub fn body(name: &str) -> Option<Pure> {
+pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "unistr" => pure(|a| unescape(text(&a[0])).map(Datum::from)),
-        "unicode_normalize_func" => pure(|a| {
+        "unistr" => Body::Pure(|a| unescape(text(&a[0])).map(Datum::from)),
+        "unicode_normalize_func" => Body::Pure(|a| {
             let value = text(&a[0]);
             let normalized = match form(a.get(1))? {
                 Form::C => collected(value.nfc()),
@@ -25,7 +25,7 @@ pub fn body(name: &str) -> Option<Pure> {
             };
             normalized.map(Datum::from)
         }),
-        "unicode_is_normalized" => pure(|a| {
+        "unicode_is_normalized" => Body::Pure(|a| {
             let value = text(&a[0]);
             let form = form(a.get(1))?;
             if value.len() < work::GRAIN_BYTES {
@@ -44,36 +44,36 @@ pub fn body(name: &str) -> Option<Pure> {
             };
             same.map(Datum::Bool)
         }),
-        "pg_convert_from" => pure(|a| {
+        "pg_convert_from" => Body::Pure(|a| {
             let text = encoding(text(&a[1]), "source")?.decode(bytes(&a[0]))?;
             Ok(Datum::from(text.into_owned()))
         }),
-        "pg_convert_to" => pure(|a| {
+        "pg_convert_to" => Body::Pure(|a| {
             let bytes = encoding(text(&a[1]), "destination")?.encode(text(&a[0]))?;
             Ok(Datum::bytea(bytes.into_owned()))
         }),
-        "pg_convert" => pure(|a| {
+        "pg_convert" => Body::Pure(|a| {
             let from = encoding(text(&a[1]), "source")?;
             convert(bytes(&a[0]), from, encoding(text(&a[2]), "destination")?).map(Datum::bytea)
         }),
-        "length_in_encoding" => pure(|a| {
+        "length_in_encoding" => Body::Pure(|a| {
             let encoding = Encoding::from_name(text(&a[1])).ok_or_else(|| {
                 let message = format!("invalid encoding name \"{}\"", text(&a[1]));
                 SqlError::new(state::INVALID_PARAMETER_VALUE, message)
             })?;
             Ok(Datum::Int4(encoding.character_count(bytes(&a[0]))? as i32))
         }),
-        "PG_encoding_to_char" => pure(|a| {
+        "PG_encoding_to_char" => Body::Pure(|a| {
             Ok(Datum::from(
                 Encoding::from_number(int4(&a[0])).map_or("", Encoding::name),
             ))
         }),
-        "PG_char_to_encoding" => pure(|a| {
+        "PG_char_to_encoding" => Body::Pure(|a| {
             Ok(Datum::Int4(
                 Encoding::from_name(text(&a[0])).map_or(-1, Encoding::number),
             ))
         }),
-        "pg_encoding_max_length_sql" => pure(|a| {
+        "pg_encoding_max_length_sql" => Body::Pure(|a| {
             let encoding = Encoding::from_number(int4(&a[0]));
             Ok(encoding.map_or(Datum::Null, |encoding| {
                 Datum::Int4(encoding.character_bytes_max() as i32)

@@ -56,7 +56,7 @@ pub use format::{input_binary, input_text, output_binary, output_text};
 pub use key::{KeyColumn, encode_key};
 pub use numeric::Numeric;
 pub use oid::Oid;
-pub use settings::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
+pub use settings::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle, PLAIN_SETTINGS};
 pub use storage::{KeyEncoding, StorageClass, decode_storage, encode_storage};
 pub use storage::{has_computed_key, has_key, key_encoding, storage_class};
 

@@ -3,6 +3,8 @@
 //! One `FormatSettings` belongs to a session and is passed by reference; `now_us` is set at transaction start,
 //! so that `'now'::timestamptz` is stable within a transaction.
 
+use std::sync::LazyLock;
+
 use crate::time_zone::TimeZone;
 
 /// Settings of a session that shape how values are read and written.
@@ -32,6 +34,9 @@ impl Default for FormatSettings {
         }
     }
 }
+
+/// Settings for operations that do not depend on any.
+pub static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
 
 /// How dates and times are printed; where day and month stand follows [`DateOrder`] in two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 //!
 //! A table of such rows stands where its family is: with a type that has a folder of its own (`family`), else in
 //! `mote_sql::builtin`, which puts all of them together.
-//! Leaves out: what the rows do (`family::Routine`, `executor::functions`), look-ups by name (`mote_sql::builtin`).
+//! Leaves out: what the rows do (`family::Routine`, the crates `functions` and `executor`), look-ups by name (`mote_sql::builtin`).
 
 use mote_common::Oid;
 
@@ -21,7 +21,7 @@ pub enum Volatility {
 pub struct FunctionSignature {
     pub oid: Oid,
     pub name: &'static str,
-    /// Name of the body in `executor::functions`: PostgreSQL's prosrc where that names a routine.
+    /// Name of the body in the crates `functions` and `executor`: PostgreSQL's prosrc where that names a routine.
     pub body: &'static str,
     pub arguments: &'static [Oid],
     /// The last argument's element type repeats.

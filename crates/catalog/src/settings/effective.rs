@@ -12,10 +12,6 @@ use super::{
     PlanKey, Severity, StatementSettings, date_style, isolation_named, lookup, parse_name_list, value,
 };
 
-/// Settings for operations that do not depend on any.
-pub static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
-    std::sync::LazyLock::new(FormatSettings::default);
-
 /// The settings that are read for every statement, parsed.
 #[derive(Clone, Debug)]
 pub struct Effective {

@@ -32,7 +32,7 @@ use names::{
 };
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
-pub use effective::{Effective, PLAIN_SETTINGS};
+pub use effective::Effective;
 pub use file::{FILE_NAME, FileLine, ServerSettings, SettingsFile, name_to_reset};
 pub use plan_key::PlanKey;
 pub use seeded_random::SeededRandom;

@@ -15,7 +15,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Access;
 use mote_grammar::ast::Name;
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_types::{Datum, output_text};
+use mote_types::{Datum, PLAIN_SETTINGS, output_text};
 
 use self::column::Approach;
 use self::sample::RowSample;
@@ -24,7 +24,6 @@ use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredColumnStatistics, StoredObject, StoredRelation, StoredStatistics,
 };
-use mote_catalog::settings::PLAIN_SETTINGS;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_types::catalog::user::without;

@@ -7,7 +7,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_executor::context::StatementContext;
 use mote_executor::context::calls::{Returned, RoutineCall};
-use mote_executor::functions::construct;
+use mote_functions::range::construct;
 use mote_sql::routine::Routine;
 
 use super::Language;

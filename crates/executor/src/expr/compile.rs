@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
+use mote_functions::arithmetic::IntegerWidth;
 use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
 use mote_sql::expr::{DomainExpr, DomainRule, Expr, RoutineExpr, SubPlanCall, SubPlanKind, Subscript};
 use mote_types::catalog::user::is_composite;
@@ -22,7 +23,6 @@ use super::like::{self, Like};
 use super::numeric::{self, NumericOperation};
 use super::subplan::{Kind, Quantified, SubPlan};
 use super::{Call, Expression, IntegerOperation, IntegerOperator, RoutineSite};
-use crate::functions::arithmetic::IntegerWidth;
 use crate::functions::{self, CallSite, comparison_operation};
 
 /// What an expression costs to compile, in units of `work`.

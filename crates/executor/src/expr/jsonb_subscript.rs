@@ -5,11 +5,11 @@
 use compact_str::{CompactString, ToCompactString};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_functions::json::{assign, empty, member};
 use mote_types::Datum;
 use mote_types::json::Json;
 
 use super::Expression;
-use crate::functions::json::{assign, empty, member};
 use crate::runtime::Runtime;
 
 /// A member or an element; NULL where the subscripts lead to nothing.

@@ -1,6 +1,6 @@
 //! LIKE and NOT LIKE with a constant pattern, which is compiled with the expression: the value is matched where it stands.
 //!
-//! Leaves out: patterns that are computed, and ILIKE (`functions::pattern`); how a pattern matches (`mote_types::pattern`).
+//! Leaves out: patterns that are computed, and ILIKE (`mote_functions::pattern`); how a pattern matches (`mote_types::pattern`).
 
 use mote_common::SqlResult;
 use mote_types::Datum;

@@ -42,10 +42,10 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_functions::arithmetic::{IntegerWidth, out_of_range};
 use mote_sql::expr::{BooleanTest, SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, Record, RowType};
 
-use crate::functions::arithmetic::{IntegerWidth, out_of_range};
 use crate::functions::{Body, CallSite};
 use crate::runtime::Runtime;
 use crate::value::{equal, order};

@@ -7,12 +7,15 @@
 use mote_common::error::state;
 use mote_common::work::{self, Bulk};
 use mote_common::{SqlError, SqlResult};
+use mote_functions::arithmetic::float_overflow;
+use mote_functions::json::{self, JsonObjectBuilder, to_json};
+use mote_functions::range;
+use mote_functions::text::copied;
 use mote_types::family::range::intersection;
 use mote_types::family::{self, PureFunction, bits};
 use mote_types::numeric::NumericSum;
 use mote_types::{ColumnType, Datum, Interval, Numeric};
 
-use super::json::{JsonObjectBuilder, to_json};
 use super::ordered_set::OrderedSet;
 use super::variance::{Spread, Squares};
 use super::{bytes, float8, int8, numeric, text};
@@ -372,7 +375,7 @@ impl Aggregate {
             Accumulator::Text(joined) => join_text(joined, arguments)?,
             Accumulator::Bytes(joined) => join_bytes(joined, arguments)?,
             Accumulator::Object(builder) => {
-                builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime)?
+                builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime.format())?
             }
         }
         Ok(())
@@ -478,15 +481,15 @@ impl Aggregate {
             // array_agg over no rows is NULL, not an empty array.
             Accumulator::List(list) if list.is_empty() => Datum::Null,
             Accumulator::List(list) => match self {
-                Aggregate::JsonAgg { binary } => super::json::array_of(list, binary)?,
-                Aggregate::RangeAgg => super::range::all_of(list)?,
+                Aggregate::JsonAgg { binary } => json::array_of(list, binary)?,
+                Aggregate::RangeAgg => range::all_of(list)?,
                 _ => super::array::stacked(list, result)?,
             },
             Accumulator::Ordered { direct, values } => match self {
                 Aggregate::Ordered(set) => set.finish(direct, values, result)?,
                 _ => Datum::Null,
             },
-            Accumulator::Text(Some(joined)) => super::text::copied(joined)?,
+            Accumulator::Text(Some(joined)) => copied(joined)?,
             Accumulator::Bytes(Some(joined)) => {
                 let mut copy = work::bytes_buffer(joined.len())?;
                 work::grow_bytes(&mut copy, joined)?;
@@ -573,7 +576,7 @@ fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> S
         *squares += deviation * deviation / (*count * (*count - 1.0));
         // An overflow of finite inputs is an error; an infinite input is none.
         if (sum.is_infinite() || squares.is_infinite()) && !old_sum.is_infinite() && !value.is_infinite() {
-            return Err(super::arithmetic::float_overflow());
+            return Err(float_overflow());
         }
         if sum.is_infinite() {
             *squares = f64::NAN;
@@ -613,7 +616,7 @@ fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) -> SqlResult<()> {
             || (sum_y.is_infinite() || squares_y.is_infinite()) && fresh_y
             || products.is_infinite() && fresh_x && fresh_y
         {
-            return Err(super::arithmetic::float_overflow());
+            return Err(float_overflow());
         }
         // Infinite inputs have no spread.
         for spread in [squares_x, squares_y, products] {

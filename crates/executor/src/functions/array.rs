@@ -4,27 +4,27 @@ use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_types::datum::{ELEMENT_COST, try_clone_all};
-use mote_types::{Array, ColumnType, Datum, Dimension, oid};
+use mote_types::{Array, ColumnType, Datum, Dimension, FormatSettings, oid};
 
-use super::text::{as_text, copied};
+use mote_functions::text::{as_text, copied};
+
 use super::{Body, CallSite, array_of, int4, text};
-use crate::runtime::Runtime;
 use crate::value::{accumulate_arrays, equal, hash_row};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "array_append" => Body::Runtime(|_, site, a| push(site, &a[0], &a[1], false)),
-        "array_prepend" => Body::Runtime(|_, site, a| push(site, &a[1], &a[0], true)),
+        "array_append" => Body::Typed(|_, site, a| push(site, &a[0], &a[1], false)),
+        "array_prepend" => Body::Typed(|_, site, a| push(site, &a[1], &a[0], true)),
         "array_cat" => Body::Pure(|a| concatenate(&a[0], &a[1])),
-        "array_fill" => Body::Runtime(|_, site, a| fill(site, &a[0], &a[1], None)),
-        "array_fill_with_lower_bounds" => Body::Runtime(|_, site, a| fill(site, &a[0], &a[1], Some(&a[2]))),
+        "array_fill" => Body::Typed(|_, site, a| fill(site, &a[0], &a[1], None)),
+        "array_fill_with_lower_bounds" => Body::Typed(|_, site, a| fill(site, &a[0], &a[1], Some(&a[2]))),
         "trim_array" => Body::Pure(|a| trim(array_of(&a[0]), int4(&a[1]))),
-        "array_to_text" => Body::Runtime(|runtime, site, a| to_text(runtime, site, a, None)),
-        "array_to_text_null" => Body::Runtime(|runtime, site, a| {
+        "array_to_text" => Body::Typed(|format, site, a| to_text(format, site, a, None)),
+        "array_to_text_null" => Body::Typed(|format, site, a| {
             if a[0].is_null() || a[1].is_null() {
                 return Ok(Datum::Null);
             }
-            to_text(runtime, site, a, a[2].as_str())
+            to_text(format, site, a, a[2].as_str())
         }),
         "array_dims" => Body::Pure(|a| {
             let dims = &array_of(&a[0]).dims;
@@ -296,7 +296,7 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
 
 /// array_to_string: nulls are left out, or written as `null` says.
 fn to_text(
-    runtime: &mut Runtime<'_, '_>,
+    format: &FormatSettings,
     site: &CallSite,
     arguments: &[Datum],
     null: Option<&str>,
@@ -314,7 +314,7 @@ fn to_text(
         let shown = match (element.is_null(), null) {
             (true, None) => continue,
             (true, Some(null)) => null.into(),
-            (false, _) => as_text(runtime, element, ty)?,
+            (false, _) => as_text(format, element, ty)?,
         };
         if !std::mem::replace(&mut first, false) {
             work::grow(&mut out, separator)?;

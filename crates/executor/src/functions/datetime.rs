@@ -5,11 +5,11 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::datetime::{self, TimeZone, arithmetic, civil, fields};
 use mote_types::family::time_tz::TimeTz;
 use mote_types::format::output_to_string;
-use mote_types::{ColumnType, Datum, FormatSettings, Interval, oid, operators};
+use mote_types::{ColumnType, Datum, FormatSettings, Interval, PLAIN_SETTINGS, oid, operators};
 
 use super::{Body, CallSite, float8, int4, interval, text};
 use crate::runtime::Runtime;
-use mote_catalog::settings::{PLAIN_SETTINGS, general};
+use mote_catalog::settings::general;
 
 pub use arithmetic::add_intervals;
 
@@ -35,7 +35,7 @@ pub fn body(name: &str) -> Option<Body> {
         | "date_pl_interval"
         | "interval_pl_date" => Body::Pure(|a| operators::add(&a[0], &a[1], &PLAIN_SETTINGS)),
         "timestamptz_pl_interval" | "interval_pl_timestamptz" => {
-            Body::Runtime(|runtime, _, a| operators::add(&a[0], &a[1], runtime.format()))
+            Body::Typed(|format, _, a| operators::add(&a[0], &a[1], format))
         }
         "date_mi"
         | "date_mii"
@@ -45,19 +45,17 @@ pub fn body(name: &str) -> Option<Body> {
         | "time_mi_interval"
         | "timestamp_mi_interval"
         | "date_mi_interval" => Body::Pure(|a| operators::subtract(&a[0], &a[1], &PLAIN_SETTINGS)),
-        "timestamptz_mi_interval" => {
-            Body::Runtime(|runtime, _, a| operators::subtract(&a[0], &a[1], runtime.format()))
-        }
+        "timestamptz_mi_interval" => Body::Typed(|format, _, a| operators::subtract(&a[0], &a[1], format)),
         "interval_mul" | "mul_d_interval" => {
             Body::Pure(|a| operators::multiply(&a[0], &a[1], &PLAIN_SETTINGS))
         }
         "interval_div" => Body::Pure(|a| operators::divide(&a[0], &a[1], &PLAIN_SETTINGS)),
-        "timestamptz_part" | "timestamp_part" | "interval_part" | "time_part" => Body::Runtime(part),
+        "timestamptz_part" | "timestamp_part" | "interval_part" | "time_part" => Body::Typed(part),
         // A date has the parts that its midnight has, unlike in `extract`.
-        "date_part" => Body::Runtime(|runtime, site, a| match &a[1] {
+        "date_part" => Body::Typed(|format, site, a| match &a[1] {
             Datum::Date(days) => {
                 let midnight = Datum::Timestamp(datetime::date_to_timestamp(*days)?);
-                part(runtime, site, &[a[0].clone(), midnight])
+                part(format, site, &[a[0].clone(), midnight])
             }
             _ => Ok(Datum::Null),
         }),
@@ -65,12 +63,12 @@ pub fn body(name: &str) -> Option<Body> {
         | "extract_time"
         | "extract_timestamp"
         | "extract_timestamptz"
-        | "extract_interval" => Body::Runtime(|runtime, _, a| {
-            let part = fields::extract(text(&a[0]), &a[1], &runtime.format().time_zone)?;
+        | "extract_interval" => Body::Typed(|format, _, a| {
+            let part = fields::extract(text(&a[0]), &a[1], &format.time_zone)?;
             Ok(part.map_or(Datum::Null, Datum::Numeric))
         }),
         "timestamptz_trunc" | "timestamp_trunc" | "interval_trunc" => {
-            Body::Runtime(|runtime, _, a| fields::date_trunc(text(&a[0]), &a[1], &runtime.format().time_zone))
+            Body::Typed(|format, _, a| fields::date_trunc(text(&a[0]), &a[1], &format.time_zone))
         }
         "timestamptz_trunc_zone" => Body::Pure(|a| match datetime::is_finite_timestamp(instant(&a[1])) {
             true => fields::date_trunc(text(&a[0]), &a[1], &TimeZone::parse_for_at(text(&a[2]))?),
@@ -93,9 +91,9 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Pure(|a| at_zone(&a[1], || interval_zone(interval(&a[0]))))
         }
         "timestamp_age" => Body::Pure(|a| age(instant(&a[0]), instant(&a[1]))),
-        "timestamptz_age" => Body::Runtime(|runtime, _, a| {
+        "timestamptz_age" => Body::Typed(|format, _, a| {
             // Both on the session's clock: the years and months between are those of the calendar on the wall.
-            let zone = &runtime.format().time_zone;
+            let zone = &format.time_zone;
             age(zone.to_local_us(instant(&a[0])), zone.to_local_us(instant(&a[1])))
         }),
         "age" => Body::Runtime(|runtime, _, a| age(today_us(runtime), instant(&a[0]))),
@@ -123,9 +121,9 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         "make_time" => Body::Pure(|a| make_time(int4(&a[0]), int4(&a[1]), float8(&a[2])).map(Datum::Time)),
         "make_timestamp" => Body::Pure(|a| make_timestamp(a).map(Datum::Timestamp)),
-        "make_timestamptz" => Body::Runtime(|runtime, _, a| {
+        "make_timestamptz" => Body::Typed(|format, _, a| {
             let local = make_timestamp(a)?;
-            to_utc(local, &runtime.format().time_zone).map(Datum::TimestampTz)
+            to_utc(local, &format.time_zone).map(Datum::TimestampTz)
         }),
         "make_timestamptz_at_timezone" => Body::Pure(|a| {
             let local = make_timestamp(a)?;
@@ -139,7 +137,7 @@ pub fn body(name: &str) -> Option<Body> {
         "timestamptz_bin" => {
             Body::Pure(|a| bin(interval(&a[0]), instant(&a[1]), instant(&a[2])).map(Datum::TimestampTz))
         }
-        _ if name.starts_with("overlaps") => Body::Runtime(|runtime, _, a| overlaps(a, runtime.format())),
+        _ if name.starts_with("overlaps") => Body::Typed(|format, _, a| overlaps(a, format)),
         _ => return None,
     })
 }
@@ -186,8 +184,8 @@ pub fn common_instants(runtime: &Runtime<'_, '_>, left: &Datum, right: &Datum) -
 }
 
 /// `date_part`, which is `extract` as a double.
-fn part(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
-    let part = fields::date_part(text(&a[0]), &a[1], &runtime.format().time_zone)?;
+fn part(format: &FormatSettings, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let part = fields::date_part(text(&a[0]), &a[1], &format.time_zone)?;
     Ok(part.map_or(Datum::Null, Datum::Float8))
 }
 

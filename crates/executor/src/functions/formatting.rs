@@ -4,14 +4,14 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_functions::pattern::text_array;
+use mote_functions::text::{append_repeated, as_text, char_count};
 use mote_grammar::ast::deparse::identifier;
 use mote_types::format::to_char_numeric::{self, Number};
 use mote_types::format::to_number::to_number;
-use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
+use mote_types::{ColumnType, Datum, FormatSettings, Numeric, datetime, oid};
 
-use super::text::{append_repeated, as_text, char_count};
 use super::{Body, CallSite, float8, int4, int8, numeric, text};
-use crate::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -31,20 +31,20 @@ pub fn body(name: &str) -> Option<Body> {
             "" => Ok(Datum::Null),
             template => to_number(text(&a[0]), template).map(Datum::Numeric),
         }),
-        "timestamp_to_char" | "timestamptz_to_char" | "interval_to_char" => Body::Runtime(|runtime, _, a| {
-            let shown = datetime::to_char::to_char(&a[0], text(&a[1]), &runtime.format().time_zone)?;
+        "timestamp_to_char" | "timestamptz_to_char" | "interval_to_char" => Body::Typed(|format, _, a| {
+            let shown = datetime::to_char::to_char(&a[0], text(&a[1]), &format.time_zone)?;
             Ok(shown.map_or(Datum::Null, Datum::from))
         }),
-        "to_timestamp" => Body::Runtime(|runtime, _, a| {
-            let zone = &runtime.format().time_zone;
-            datetime::from_char::to_timestamp(text(&a[0]), text(&a[1]), zone).map(Datum::TimestampTz)
+        "to_timestamp" => Body::Typed(|format, _, a| {
+            datetime::from_char::to_timestamp(text(&a[0]), text(&a[1]), &format.time_zone)
+                .map(Datum::TimestampTz)
         }),
         "to_date" => Body::Pure(|a| datetime::from_char::to_date(text(&a[0]), text(&a[1])).map(Datum::Date)),
         "to_hex32" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int4(&a[0]))))),
         "to_hex64" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int8(&a[0]))))),
         "parse_ident" => Body::Pure(|a| {
             let strict = a.get(1).and_then(Datum::as_bool).unwrap_or(true);
-            parse_identifier(text(&a[0]), strict).map(super::pattern::text_array)
+            parse_identifier(text(&a[0]), strict).map(text_array)
         }),
         "quote_ident" => Body::Pure(|a| Ok(Datum::from(identifier(text(&a[0]))))),
         "quote_literal" => Body::Pure(|a| quoted(text(&a[0]))),
@@ -52,15 +52,15 @@ pub fn body(name: &str) -> Option<Body> {
             Datum::Null => Ok(Datum::from("NULL")),
             value => quoted(text(value)),
         }),
-        "quote_literal_anyelement" => Body::Runtime(|runtime, site, a| {
-            let shown = as_text(runtime, &a[0], site.arguments[0])?;
+        "quote_literal_anyelement" => Body::Typed(|format, site, a| {
+            let shown = as_text(format, &a[0], site.arguments[0])?;
             quoted(&shown)
         }),
-        "quote_nullable_anyelement" => Body::Runtime(|runtime, site, a| match &a[0] {
+        "quote_nullable_anyelement" => Body::Typed(|format, site, a| match &a[0] {
             Datum::Null => Ok(Datum::from("NULL")),
-            value => quoted(&as_text(runtime, value, site.arguments[0])?),
+            value => quoted(&as_text(format, value, site.arguments[0])?),
         }),
-        "text_format" | "text_format_nv" => Body::Runtime(format),
+        "text_format" | "text_format_nv" => Body::Typed(format),
         _ => return None,
     })
 }
@@ -167,7 +167,7 @@ fn quoted(value: &str) -> SqlResult<Datum> {
 }
 
 /// format(template, ...): %s, %I, %L, %%, with positions (`%1$s`), widths and the flag `-`.
-fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+fn format(settings: &FormatSettings, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     if arguments[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -202,7 +202,7 @@ fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -
         next_argument = position + 1;
         let value = argument(arguments, position)?;
         let ty = site.arguments.get(position).copied().unwrap_or(ColumnType::TEXT);
-        let shown = specifier.show(runtime, value, ty)?;
+        let shown = specifier.show(settings, value, ty)?;
         // A negative width turns the value to the left.
         let left = specifier.left || width < 0;
         let padding = (width.unsigned_abs() as usize).saturating_sub(char_count(&shown)?);
@@ -297,7 +297,7 @@ impl Specifier {
     }
 
     /// The value as the conversion wants it: plain, as an identifier, as a literal.
-    fn show(&self, runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
+    fn show(&self, settings: &FormatSettings, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
         if value.is_null() {
             return match self.conversion {
                 's' => Ok(CompactString::default()),
@@ -311,7 +311,7 @@ impl Specifier {
         let shown = if ty.oid == oid::BOOL {
             CompactString::const_new(if value.as_bool() == Some(true) { "t" } else { "f" })
         } else {
-            as_text(runtime, value, ty)?
+            as_text(settings, value, ty)?
         };
         Ok(match self.conversion {
             's' => shown,

@@ -29,7 +29,7 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Pure(|a| Ok(a[usize::from(order(&a[0], &a[1]) != Ordering::Less)].clone()))
         }
         "bpchar" | "varchar" | "interval_scale" | "timestamp_scale" | "timestamptz_scale" | "time_scale"
-        | "numeric" => Body::Runtime(|_, site, a| {
+        | "numeric" => Body::Typed(|_, site, a| {
             let ty = ColumnType {
                 oid: site.result.oid,
                 typmod: int4(&a[1]),

@@ -1,11 +1,12 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
-//! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `formatting`, `datetime`, `array`, `range`, `json`, `set_returning` with `row_source`, `aggregate`, `window`,
-//! `system`, `large_object`, `variance`, `ordered_set`, `type_io`, `helper`, `enums`, `catalog_text`, `keywords`, `privilege`, `acl`,
-//! `backup`, `snapshot`, `recovery`, `slots`, `restricted` (who may call some of them); `extension` has those of extensions.
+//! Read this file first (how a body looks and is found), then any family: `random`, `formatting`, `datetime`, `array`,
+//! `set_returning` with `row_source`, `aggregate` with `variance` and `ordered_set`, `window`, `system`, `large_object`, `type_io`,
+//! `helper`, `catalog_text`, `keywords`, `privilege`, `acl`, `backup`, `snapshot`, `recovery`, `slots`, `restricted` (who may call
+//! some of them); `extension` has those of extensions.
 //!
-//! The crate `mote_functions` has families whose bodies look at their arguments alone: bytes and digests, Unicode, jsonpath.
+//! The crate `mote_functions` has the families that need no statement: numbers, texts, patterns, json, ranges, enums, bytes. What stays
+//! here asks the session, the clock or the catalog, compares values as a query does (`crate::value`), or quotes as the grammar does.
 //!
 //! Source: PostgreSQL's utils/adt, by behaviour: a body does what the function of its pg_proc row does.
 //!
@@ -15,73 +16,69 @@
 
 mod acl;
 pub mod aggregate;
-pub mod arithmetic;
 pub mod array;
 pub mod backup;
 mod snapshot;
 mod catalog_text;
 pub mod datetime;
-mod enums;
 mod extension;
 pub mod formatting;
 mod helper;
-pub mod json;
 mod keywords;
 mod large_object;
-pub mod math;
 mod ordered_set;
-pub mod pattern;
 pub mod privilege;
 pub mod random;
 mod recovery;
-mod range;
 mod restricted;
 pub mod row_source;
 pub mod set_returning;
 mod slots;
 pub mod system;
-pub mod text;
 mod type_io;
 mod variance;
 pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use mote_functions::CallSite;
 pub use mote_functions::argument::{
     array_of, boolean, bytes, float8, int4, int8, interval, jsonb, lsn, numeric, oid, text,
 };
-pub use range::construct;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use mote_common::SqlResult;
+use mote_functions::{Pure, Typed};
 use mote_sql::builtin::function::FUNCTIONS;
-use mote_types::{ColumnType, Datum, family};
+use mote_types::{Datum, FormatSettings, family};
 
 use crate::runtime::Runtime;
 use crate::value::Operation;
 
-/// The place of a call: what bodies of polymorphic and variadic functions need to know.
-pub struct CallSite {
-    pub name: &'static str,
-    pub arguments: Box<[ColumnType]>,
-    pub result: ColumnType,
-}
-
-/// Looks at its arguments alone, and needs no statement.
-type PureFunction = fn(&[Datum]) -> SqlResult<Datum>;
 type RuntimeFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResult<Datum>;
 
 /// The body of a scalar function.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// Depends on its arguments only.
-    Pure(PureFunction),
-    /// Also on the session, the database, the clock or the argument types.
+    Pure(Pure),
+    /// Also on their types, and on how the session writes and reads values.
+    Typed(Typed),
+    /// Also on the session, the database or the clock.
     Runtime(RuntimeFunction),
-    /// The same, where the last argument is an array that stands for its elements.
-    Spreading(RuntimeFunction),
+    /// A typed one, where the last argument is an array that stands for its elements.
+    Spreading(Typed),
+}
+
+impl From<mote_functions::Body> for Body {
+    fn from(body: mote_functions::Body) -> Body {
+        match body {
+            mote_functions::Body::Pure(function) => Body::Pure(function),
+            mote_functions::Body::Typed(function) => Body::Typed(function),
+        }
+    }
 }
 
 impl Body {
@@ -95,15 +92,16 @@ impl Body {
     ) -> SqlResult<Datum> {
         match self {
             Body::Pure(function) => function(arguments),
+            Body::Typed(function) => function(runtime.format(), site, arguments),
             Body::Runtime(function) => function(runtime, site, arguments),
-            Body::Spreading(function) => call_spreading(function, runtime, site, arguments),
+            Body::Spreading(function) => call_spreading(function, runtime.format(), site, arguments),
         }
     }
 
     /// The body for a call with VARIADIC. Functions of any arguments, the only ones called so, know their types.
     pub fn spreading(self) -> Body {
         match self {
-            Body::Runtime(function) => Body::Spreading(function),
+            Body::Typed(function) => Body::Spreading(function),
             other => other,
         }
     }
@@ -112,15 +110,15 @@ impl Body {
 /// Calls a function with the elements of its last argument. Without an array there is no answer, but for `format`,
 /// which may not need one.
 fn call_spreading(
-    function: RuntimeFunction,
-    runtime: &mut Runtime<'_, '_>,
+    function: Typed,
+    format: &FormatSettings,
     site: &CallSite,
     arguments: &[Datum],
 ) -> SqlResult<Datum> {
     let (Some((last, fixed)), Some((ty, fixed_types))) =
         (arguments.split_last(), site.arguments.split_last())
     else {
-        return function(runtime, site, arguments);
+        return function(format, site, arguments);
     };
     let elements = match last {
         Datum::Array(array) => array.elements.as_slice(),
@@ -139,7 +137,7 @@ fn call_spreading(
         result: site.result,
     };
     let arguments: Vec<Datum> = fixed.iter().chain(elements).cloned().collect();
-    function(runtime, &site, &arguments)
+    function(format, &site, &arguments)
 }
 
 /// Rows that a set-returning function yields.
@@ -167,21 +165,14 @@ pub fn scalar_body(name: &str) -> Option<Body> {
 /// Finds a body in the family that has it.
 fn written_body(name: &str) -> Option<Body> {
     family::body(name)
-        .or_else(|| mote_functions::body(name))
         .map(Body::Pure)
-        .or_else(|| arithmetic::body(name))
-        .or_else(|| math::body(name))
+        .or_else(|| mote_functions::body(name).map(Body::from))
         .or_else(|| random::body(name))
-        .or_else(|| text::body(name))
-        .or_else(|| pattern::body(name))
         .or_else(|| type_io::body(name))
         .or_else(|| helper::body(name))
         .or_else(|| formatting::body(name))
         .or_else(|| datetime::body(name))
         .or_else(|| array::body(name))
-        .or_else(|| enums::body(name))
-        .or_else(|| range::body(name))
-        .or_else(|| json::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
         .or_else(|| extension::body(name))

@@ -3,14 +3,17 @@
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_functions::json::{
+    checked_escapes, not_an_array, raw_elements, raw_members, raw_text, tree, tree_text,
+};
+use mote_functions::text::copied;
+use mote_functions::{json_path, pattern, range};
 use mote_types::datetime::{TimeZone, arithmetic};
 use mote_types::datum::{ELEMENT_COST, try_clone_all};
 use mote_types::json::Json;
 use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 
-use super::json::{checked_escapes, not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
 use super::row_source::{list, rows};
-use super::text::copied;
 use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, slots,
     text,
@@ -38,31 +41,23 @@ pub fn body(name: &str) -> Option<SetFunction> {
         "generate_subscripts" => |_, _, a| subscripts(a, boolean(&a[2])),
         "generate_subscripts_nodir" => |_, _, a| subscripts(a, false),
         "array_unnest" => |_, _, a| Ok(list(try_clone_all(&array_of(&a[0]).elements)?)),
-        "multirange_unnest" => |_, _, a| Ok(list(super::range::unnested(&a[0])?)),
-        "regexp_matches_no_flags" => |_, _, a| {
-            Ok(list(super::pattern::regexp_matches(
-                text(&a[0]),
-                text(&a[1]),
-                "",
-            )?))
-        },
+        "multirange_unnest" => |_, _, a| Ok(list(range::unnested(&a[0])?)),
+        "regexp_matches_no_flags" => {
+            |_, _, a| Ok(list(pattern::regexp_matches(text(&a[0]), text(&a[1]), "")?))
+        }
         "regexp_matches" => |_, _, a| {
-            Ok(list(super::pattern::regexp_matches(
+            Ok(list(pattern::regexp_matches(
                 text(&a[0]),
                 text(&a[1]),
                 text(&a[2]),
             )?))
         },
         "regexp_split_to_table_no_flags" => {
-            |_, _, a| Ok(texts(super::pattern::split(text(&a[0]), text(&a[1]), "")?))
+            |_, _, a| Ok(texts(pattern::split(text(&a[0]), text(&a[1]), "")?))
         }
         "regexp_split_to_table" => |_, _, a| {
-            super::pattern::forbid_global(text(&a[2]), "regexp_split_to_table()")?;
-            Ok(texts(super::pattern::split(
-                text(&a[0]),
-                text(&a[1]),
-                text(&a[2]),
-            )?))
+            pattern::forbid_global(text(&a[2]), "regexp_split_to_table()")?;
+            Ok(texts(pattern::split(text(&a[0]), text(&a[1]), text(&a[2]))?))
         },
         "text_to_table" => |_, _, a| {
             Ok(list(
@@ -74,9 +69,7 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 super::array::pieces(&a[0], &a[1], a[2].as_str())?.unwrap_or_default(),
             ))
         },
-        "jsonb_path_query" | "jsonb_path_query_tz" => {
-            |_, _, a| Ok(list(mote_functions::json_path::results(a)?))
-        }
+        "jsonb_path_query" | "jsonb_path_query_tz" => |_, _, a| Ok(list(json_path::results(a)?)),
         "jsonb_array_elements" => |_, _, a| {
             let elements = elements(jsonb(&a[0]))?.iter();
             Ok(list(paid(elements, |element| tree(Some(element)))?))

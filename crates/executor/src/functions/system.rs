@@ -85,8 +85,8 @@ fn session(name: &str) -> Option<Body> {
         }
         "set_config_by_name" => Body::Runtime(set_config),
         "pg_typeof" => Body::Runtime(|_, site, _| Ok(Datum::Oid(site.arguments[0].oid.0))),
-        "pg_num_nulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, true))),
-        "pg_num_nonnulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, false))),
+        "pg_num_nulls" => Body::Typed(|_, site, a| Ok(count_nulls(site, a, true))),
+        "pg_num_nonnulls" => Body::Typed(|_, site, a| Ok(count_nulls(site, a, false))),
         // The bytes of the value alone, as a row stores it.
         "pg_column_size" => Body::Runtime(|_, site, a| {
             let mut stored = Vec::new();

@@ -13,7 +13,7 @@ pub fn body(name: &str) -> Option<Body> {
     let signature = type_io().find(|signature| signature.body == name)?;
     Some(match (signature.arguments, signature.result) {
         // typmodin: the modifiers are read by the type's own parser.
-        (&[oid::CSTRING_ARRAY], _) => Body::Runtime(|runtime, site, a| {
+        (&[oid::CSTRING_ARRAY], _) => Body::Typed(|format, site, a| {
             let array = array_of(&a[0]);
             if array.dims.len() != 1 {
                 let message = "typmod array must be one-dimensional";
@@ -25,14 +25,14 @@ pub fn body(name: &str) -> Option<Body> {
             }
             let parts = array.elements.iter();
             let parts: Vec<String> = parts
-                .map(|part| output_to_string(part, ColumnType::TEXT, runtime.format()))
+                .map(|part| output_to_string(part, ColumnType::TEXT, format))
                 .collect();
             let ty = modified_type(site.name);
             Ok(Datum::Int4(
                 parse_type(&format!("{ty}({})", parts.join(",")))?.typmod,
             ))
         }),
-        (&[oid::INT4], oid::CSTRING) if name.ends_with("typmodout") => Body::Runtime(|_, site, a| {
+        (&[oid::INT4], oid::CSTRING) if name.ends_with("typmodout") => Body::Typed(|_, site, a| {
             let ty = parse_type(modified_type(site.name))?.oid;
             let (plain, modified) = (format_type(ty, -2), format_type(ty, int4(&a[0])));
             // Between the words of `timestamp(3) without time zone`, or behind the name.
@@ -61,7 +61,7 @@ pub fn body(name: &str) -> Option<Body> {
             padded_to_length(value, to)
         }),
         // The type's send function.
-        (_, oid::BYTEA) => Body::Runtime(|_, site, a| {
+        (_, oid::BYTEA) => Body::Typed(|_, site, a| {
             let mut out = Vec::new();
             output_binary(&a[0], site.arguments[0], &mut out);
             Ok(Datum::bytea(out))

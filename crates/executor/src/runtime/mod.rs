@@ -139,7 +139,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
     pub fn format(&self) -> &FormatSettings {
         match &self.statement {
             Some((context, _)) => &context.session.settings.effective.format,
-            None => &mote_catalog::settings::PLAIN_SETTINGS,
+            None => &mote_types::PLAIN_SETTINGS,
         }
     }
 

@@ -4,7 +4,7 @@
 //! which is polymorphic. The facts are PostgreSQL 15's `rangetypes.c`, `multirangetypes.c` and catalogs; docs/design/0037 has
 //! the decisions.
 //! Leaves out: which types there are (`catalog::range`), their values (`datum`) and order (`compare`), text and wire
-//! (`format::range`), constructors and aggregates, which know the type of the call (`executor::functions`); what GiST and
+//! (`format::range`), constructors and aggregates, which know the type of the call (`mote_functions::range`); what GiST and
 //! SP-GiST classes need.
 
 mod functions;

@@ -6,9 +6,10 @@ use mote_types::Datum;
 use mote_types::datum::ELEMENT_COST;
 use mote_types::json::Json;
 
-use super::super::text::copied;
-use super::super::{Body, array_of as array_argument, int4, jsonb, text};
 use super::{index_of, not_an_array, shown, subscript};
+use crate::Body;
+use crate::argument::{array_of as array_argument, int4, jsonb, text};
+use crate::text::copied;
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -47,14 +48,14 @@ pub(super) fn body(name: &str) -> Option<Body> {
 }
 
 /// A part of a document as a document; NULL for none.
-pub(in crate::functions) fn tree(json: Option<&Json>) -> SqlResult<Datum> {
+pub fn tree(json: Option<&Json>) -> SqlResult<Datum> {
     json.map_or(Ok(Datum::Null), |json| {
         Ok(Datum::Jsonb(Box::new(json.try_clone()?)))
     })
 }
 
 /// The same as text: a string without its quotes, `null` as NULL.
-pub(in crate::functions) fn tree_text(json: Option<&Json>) -> SqlResult<Datum> {
+pub fn tree_text(json: Option<&Json>) -> SqlResult<Datum> {
     match json {
         None | Some(Json::Null) => Ok(Datum::Null),
         Some(Json::String(value)) => copied(value),

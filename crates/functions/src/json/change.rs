@@ -5,9 +5,10 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::json::Json;
 
-use super::super::{Body, array_of as array_argument, int4, jsonb, text};
 use super::index_of;
 use super::path::{self, Change};
+use crate::Body;
+use crate::argument::{array_of as array_argument, int4, jsonb, text};
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {

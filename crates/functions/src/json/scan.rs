@@ -5,9 +5,10 @@ use mote_common::work;
 use mote_types::Datum;
 use mote_types::json::{Json, write_quoted};
 
-use super::super::text::copied;
-use super::super::{Body, array_of as array_argument, int4, text};
 use super::{index_of, json_text, not_an_array, subscript};
+use crate::Body;
+use crate::argument::{array_of as array_argument, int4, text};
+use crate::text::copied;
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -44,7 +45,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
 }
 
 /// The type keeps any `\u` escape. What reads members refuses those that are no characters, wherever they stand.
-pub(in crate::functions) fn checked_escapes(json: &str) -> SqlResult<&str> {
+pub fn checked_escapes(json: &str) -> SqlResult<&str> {
     if work::find(json.as_bytes(), b"\\u")?.is_some() {
         // Parsed for its errors alone: the text stays as it is spelled.
         Json::parse(json)?;
@@ -140,12 +141,12 @@ fn raw_parts(text: &str, open: char) -> Option<Vec<&str>> {
 }
 
 /// The elements of an array as they are spelled; None: it is no array.
-pub(in crate::functions) fn raw_elements(text: &str) -> Option<Vec<&str>> {
+pub fn raw_elements(text: &str) -> Option<Vec<&str>> {
     raw_parts(text, '[')
 }
 
 /// Members of an object: decoded keys and raw values.
-pub(in crate::functions) fn raw_members(text: &str) -> Option<Vec<(String, &str)>> {
+pub fn raw_members(text: &str) -> Option<Vec<(String, &str)>> {
     let parts = raw_parts(text, '{')?;
     Some(parts.chunks(2).map(|pair| (decoded(pair[0]), pair[1])).collect())
 }
@@ -190,7 +191,7 @@ fn raw_datum(raw: Option<&str>) -> SqlResult<Datum> {
 }
 
 /// The text of a raw value: strings without quotes, null as NULL.
-pub(in crate::functions) fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
+pub fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
     Ok(match raw.map(str::trim) {
         None | Some("null") => Datum::Null,
         Some(raw) if raw.starts_with('"') => match Json::parse(raw)? {

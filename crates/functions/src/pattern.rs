@@ -13,10 +13,11 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::are::{Match, Options, Regex};
 use mote_types::datum::ELEMENT_COST;
 use mote_types::pattern::{Escape, LikePattern, similar_to_regex};
-use mote_types::{Datum, oid};
+use mote_types::{Datum, FormatSettings, oid};
 
-use super::text::{char_count, char_offset, copied};
-use super::{Body, CallSite, bytes, int4, text};
+use crate::argument::{bytes, int4, text};
+use crate::text::{char_count, char_offset, copied};
+use crate::{Body, CallSite};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -24,19 +25,27 @@ pub fn body(name: &str) -> Option<Body> {
         "textnlike" | "namenlike" => Body::Pure(|a| like(a, false).map(|matched| Datum::Bool(!matched))),
         "texticlike" | "nameiclike" => Body::Pure(|a| like(a, true).map(Datum::Bool)),
         "texticnlike" | "nameicnlike" => Body::Pure(|a| like(a, true).map(|matched| Datum::Bool(!matched))),
-        "bpcharlike" => Body::Runtime(|_, site, a| like(&padded(site, a), false).map(Datum::Bool)),
-        "bpcharnlike" => Body::Runtime(|_, site, a| like(&padded(site, a), false).map(|is| Datum::Bool(!is))),
-        "bpchariclike" => Body::Runtime(|_, site, a| like(&padded(site, a), true).map(Datum::Bool)),
+        "bpcharlike" => Body::Typed(|format, site, a| like(&padded(format, site, a), false).map(Datum::Bool)),
+        "bpcharnlike" => {
+            Body::Typed(|format, site, a| like(&padded(format, site, a), false).map(|is| Datum::Bool(!is)))
+        }
+        "bpchariclike" => {
+            Body::Typed(|format, site, a| like(&padded(format, site, a), true).map(Datum::Bool))
+        }
         "bpcharicnlike" => {
-            Body::Runtime(|_, site, a| like(&padded(site, a), true).map(|is| Datum::Bool(!is)))
+            Body::Typed(|format, site, a| like(&padded(format, site, a), true).map(|is| Datum::Bool(!is)))
         }
-        "bpcharregexeq" => Body::Runtime(|_, site, a| matches(&padded(site, a), "").map(Datum::Bool)),
+        "bpcharregexeq" => {
+            Body::Typed(|format, site, a| matches(&padded(format, site, a), "").map(Datum::Bool))
+        }
         "bpcharregexne" => {
-            Body::Runtime(|_, site, a| matches(&padded(site, a), "").map(|is| Datum::Bool(!is)))
+            Body::Typed(|format, site, a| matches(&padded(format, site, a), "").map(|is| Datum::Bool(!is)))
         }
-        "bpcharicregexeq" => Body::Runtime(|_, site, a| matches(&padded(site, a), "i").map(Datum::Bool)),
+        "bpcharicregexeq" => {
+            Body::Typed(|format, site, a| matches(&padded(format, site, a), "i").map(Datum::Bool))
+        }
         "bpcharicregexne" => {
-            Body::Runtime(|_, site, a| matches(&padded(site, a), "i").map(|is| Datum::Bool(!is)))
+            Body::Typed(|format, site, a| matches(&padded(format, site, a), "i").map(|is| Datum::Bool(!is)))
         }
         "bytealike" => Body::Pure(|a| bytes_like(bytes(&a[0]), bytes(&a[1])).map(Datum::Bool)),
         "byteanlike" => Body::Pure(|a| bytes_like(bytes(&a[0]), bytes(&a[1])).map(|is| Datum::Bool(!is))),
@@ -164,12 +173,8 @@ fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
 }
 
 /// A value of `character(n)` with the blanks it is held without: patterns see them.
-fn padded(site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
-    let value = mote_types::format::output_to_string(
-        &arguments[0],
-        site.arguments[0],
-        &mote_catalog::settings::PLAIN_SETTINGS,
-    );
+fn padded(format: &FormatSettings, site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
+    let value = mote_types::format::output_to_string(&arguments[0], site.arguments[0], format);
     [Datum::from(value), arguments[1].clone()]
 }
 

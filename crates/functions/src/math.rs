@@ -3,13 +3,11 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::geometry::{self, Point, Shape};
-use mote_types::{Datum, Numeric};
+use mote_types::{Datum, Numeric, compare};
 
-use super::arithmetic::{float_overflow, float_underflow};
-use mote_functions::degrees;
-
-use super::{Body, array_of, float8, int4, int8, numeric};
-use crate::value::order;
+use crate::argument::{array_of, float8, int4, int8, numeric};
+use crate::arithmetic::{IntegerWidth, float_overflow, float_underflow, out_of_range};
+use crate::{Body, degrees};
 
 pub fn body(name: &str) -> Option<Body> {
     macro_rules! float {
@@ -109,7 +107,7 @@ pub fn body(name: &str) -> Option<Body> {
                 return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
             }
             // The thresholds are taken to be sorted, as PostgreSQL takes them.
-            let bucket = thresholds.partition_point(|threshold| order(threshold, &a[0]).is_le());
+            let bucket = thresholds.partition_point(|threshold| compare(threshold, &a[0]).is_le());
             Ok(Datum::Int4(bucket as i32))
         }),
         _ => return None,
@@ -288,7 +286,7 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
     } else if x >= to {
         count
             .checked_add(1)
-            .ok_or_else(|| super::arithmetic::out_of_range(super::arithmetic::IntegerWidth::Four))?
+            .ok_or_else(|| out_of_range(IntegerWidth::Four))?
     } else {
         // Rounding may reach the bound above: such a value belongs to the last bucket.
         (((x - from) / (to - from) * count as f64) as i32).min(count - 1) + 1
@@ -320,7 +318,7 @@ fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count:
     } else if x >= to {
         count
             .checked_add(1)
-            .ok_or_else(|| super::arithmetic::out_of_range(super::arithmetic::IntegerWidth::Four))?
+            .ok_or_else(|| out_of_range(IntegerWidth::Four))?
     } else {
         let scaled = x.sub(&from)?.mul(&Numeric::from(count))?;
         scaled.div_trunc(&to.sub(&from)?)?.to_i32()? + 1

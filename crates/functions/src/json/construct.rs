@@ -9,30 +9,28 @@ use mote_types::format::output_to_string;
 use mote_types::json::write_quoted;
 use mote_types::{ColumnType, Datum, FormatSettings, datetime, oid};
 
-use super::super::{Body, CallSite, array_of as array_argument, boolean, text};
 use super::{binary, json_text, reserve_for};
-use crate::runtime::Runtime;
+use crate::argument::{array_of as array_argument, boolean, text};
+use crate::{Body, CallSite};
 
 pub(super) fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "to_json" => Body::Runtime(|runtime, site, a| to_json(&a[0], site.arguments[0], runtime.format())),
-        "to_jsonb" => {
-            Body::Runtime(|runtime, site, a| binary(to_json(&a[0], site.arguments[0], runtime.format())?))
-        }
+        "to_json" => Body::Typed(|format, site, a| to_json(&a[0], site.arguments[0], format)),
+        "to_jsonb" => Body::Typed(|format, site, a| binary(to_json(&a[0], site.arguments[0], format)?)),
         "array_to_json" | "row_to_json" => {
-            Body::Runtime(|runtime, site, a| to_json(&a[0], site.arguments[0], runtime.format()))
+            Body::Typed(|format, site, a| to_json(&a[0], site.arguments[0], format))
         }
-        "array_to_json_pretty" | "row_to_json_pretty" => Body::Runtime(|runtime, site, a| {
+        "array_to_json_pretty" | "row_to_json_pretty" => Body::Typed(|format, site, a| {
             let separator = if boolean(&a[1]) { ",\n " } else { "," };
-            composite_to_json(&a[0], site.arguments[0], separator, runtime.format())
+            composite_to_json(&a[0], site.arguments[0], separator, format)
         }),
-        "json_build_array" | "json_build_array_noargs" => Body::Runtime(build_array),
+        "json_build_array" | "json_build_array_noargs" => Body::Typed(build_array),
         "jsonb_build_array" | "jsonb_build_array_noargs" => {
-            Body::Runtime(|runtime, site, a| binary(build_array(runtime, site, a)?))
+            Body::Typed(|format, site, a| binary(build_array(format, site, a)?))
         }
-        "json_build_object" | "json_build_object_noargs" => Body::Runtime(build_object),
+        "json_build_object" | "json_build_object_noargs" => Body::Typed(build_object),
         "jsonb_build_object" | "jsonb_build_object_noargs" => {
-            Body::Runtime(|runtime, site, a| binary(build_object(runtime, site, a)?))
+            Body::Typed(|format, site, a| binary(build_object(format, site, a)?))
         }
         "json_object" => Body::Pure(|a| shown_pairs(&pairs_of(array_argument(&a[0]))?)),
         "json_object_two_arg" => {
@@ -174,14 +172,14 @@ fn write_dimension(
 }
 
 /// json_build_array. PostgreSQL puts a blank behind its commas here, unlike in to_json.
-fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+fn build_array(format: &FormatSettings, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     let mut out = vec![b'['];
     for (number, (value, ty)) in arguments.iter().zip(&site.arguments).enumerate() {
         if number > 0 {
             out.extend_from_slice(b", ");
         }
         reserve_for(value.heap_bytes())?;
-        write_json(value, *ty, ",", runtime.format(), &mut out)?;
+        write_json(value, *ty, ",", format, &mut out)?;
     }
     out.push(b']');
     json_text(out)
@@ -206,7 +204,7 @@ fn check_key(key: &Datum, ty: ColumnType, number: usize, function: &str) -> SqlR
 const NOT_A_KEY: &str = "key value must be scalar, not array, composite, or json";
 
 /// json_build_object: keys and values in turns, with blanks around the colons as PostgreSQL writes them.
-fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+fn build_object(format: &FormatSettings, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     if !arguments.len().is_multiple_of(2) {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,
@@ -223,10 +221,10 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
             out.extend_from_slice(b", ");
         }
         check_key(&pair[0], types[0], number * 2 + 1, site.name)?;
-        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out)?;
+        write_quoted(&output_to_string(&pair[0], types[0], format), &mut out)?;
         out.extend_from_slice(b" : ");
         reserve_for(pair[0].heap_bytes() + pair[1].heap_bytes())?;
-        write_json(&pair[1], types[1], ",", runtime.format(), &mut out)?;
+        write_json(&pair[1], types[1], ",", format, &mut out)?;
     }
     out.push(b'}');
     json_text(out)
@@ -269,7 +267,7 @@ impl JsonObjectBuilder {
         key_type: ColumnType,
         value: &Datum,
         value_type: ColumnType,
-        runtime: &Runtime<'_, '_>,
+        format: &FormatSettings,
     ) -> SqlResult<()> {
         if key.is_null() {
             return Err(SqlError::new(
@@ -277,8 +275,8 @@ impl JsonObjectBuilder {
                 "field name must not be null",
             ));
         }
-        let key = output_to_string(key, key_type, runtime.format());
-        let value = to_json(value, value_type, runtime.format())?;
+        let key = output_to_string(key, key_type, format);
+        let value = to_json(value, value_type, format)?;
         self.members.push((key.into(), text(&value).into()));
         Ok(())
     }

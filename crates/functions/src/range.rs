@@ -8,17 +8,16 @@ use mote_types::datum::{Bound, ELEMENT_COST, Range};
 use mote_types::family::range::{make, multirange, normalized, spans};
 use mote_types::{ColumnType, Datum};
 
-use super::{Body, array_of, text};
+use crate::Body;
+use crate::argument::{array_of, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "range_constructor2" => Body::Runtime(|_, site, a| constructed(site.result.oid, a, (true, false))),
-        "range_constructor3" => {
-            Body::Runtime(|_, site, a| constructed(site.result.oid, a, inclusive(&a[2])?))
-        }
-        "multirange_constructor0" => Body::Runtime(|_, site, _| empty(site.result.oid)),
+        "range_constructor2" => Body::Typed(|_, site, a| constructed(site.result.oid, a, (true, false))),
+        "range_constructor3" => Body::Typed(|_, site, a| constructed(site.result.oid, a, inclusive(&a[2])?)),
+        "multirange_constructor0" => Body::Typed(|_, site, _| empty(site.result.oid)),
         "multirange_constructor1" => Body::Pure(|a| multirange(&a[0])),
-        "multirange_constructor2" => Body::Runtime(|_, site, a| of_array(site.result.oid, &a[0])),
+        "multirange_constructor2" => Body::Typed(|_, site, a| of_array(site.result.oid, &a[0])),
         _ => return None,
     })
 }
@@ -80,7 +79,7 @@ fn collected(subtype: Oid, values: &[Datum]) -> SqlResult<Datum> {
 }
 
 /// What `range_agg` gives for the values of its rows, of which there is one at least.
-pub(super) fn all_of(values: &[Datum]) -> SqlResult<Datum> {
+pub fn all_of(values: &[Datum]) -> SqlResult<Datum> {
     let subtype = match values.first() {
         Some(Datum::Range(range)) => range.subtype,
         Some(Datum::Multirange(multirange)) => multirange.subtype,
@@ -90,7 +89,7 @@ pub(super) fn all_of(values: &[Datum]) -> SqlResult<Datum> {
 }
 
 /// The ranges of a multirange.
-pub(super) fn unnested(multirange: &Datum) -> SqlResult<Vec<Datum>> {
+pub fn unnested(multirange: &Datum) -> SqlResult<Vec<Datum>> {
     let Datum::Multirange(multirange) = multirange else {
         return Ok(Vec::new());
     };

@@ -4,7 +4,7 @@ use mote_common::SqlResult;
 use mote_types::catalog::user::{check_usable, enum_keys};
 use mote_types::{ColumnType, Datum, compare};
 
-use super::{Body, CallSite};
+use crate::{Body, CallSite};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -25,10 +25,10 @@ pub fn body(name: &str) -> Option<Body> {
             }
             .clone())
         }),
-        "enum_first" => Body::Runtime(|_, site, _| usable(site, enum_keys(site.result.oid).first())),
-        "enum_last" => Body::Runtime(|_, site, _| usable(site, enum_keys(site.result.oid).last())),
-        "enum_range_bounds" => Body::Runtime(|_, site, a| range(site, Some(&a[0]), Some(&a[1]))),
-        "enum_range_all" => Body::Runtime(|_, site, _| range(site, None, None)),
+        "enum_first" => Body::Typed(|_, site, _| usable(site, enum_keys(site.result.oid).first())),
+        "enum_last" => Body::Typed(|_, site, _| usable(site, enum_keys(site.result.oid).last())),
+        "enum_range_bounds" => Body::Typed(|_, site, a| range(site, Some(&a[0]), Some(&a[1]))),
+        "enum_range_all" => Body::Typed(|_, site, _| range(site, None, None)),
         _ => return None,
     })
 }

@@ -4,10 +4,10 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::operators::{self, Arithmetic, Bitwise};
-use mote_types::{Datum, Numeric};
+use mote_types::{Datum, Numeric, PLAIN_SETTINGS};
 
-use super::{Body, int4, int8, numeric};
-use mote_catalog::settings::PLAIN_SETTINGS;
+use crate::Body;
+use crate::argument::{int4, int8, numeric};
 
 /// How wide the result of integer arithmetic is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

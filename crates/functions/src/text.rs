@@ -4,12 +4,12 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-use mote_functions::length::{bit_length, negative_substring, substring_range};
 use mote_types::datum::{ELEMENT_COST, copy_text, lower, without_blanks};
-use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
+use mote_types::{CastContext, ColumnType, Datum, FormatSettings, cast, oid, operators, output_text};
 
-use super::{Body, CallSite, int4, text};
-use crate::runtime::Runtime;
+use crate::argument::{int4, text};
+use crate::length::{bit_length, negative_substring, substring_range};
+use crate::{Body, CallSite};
 
 /// What handling one piece of a text costs besides its bytes.
 const PIECE_COST: usize = 32;
@@ -28,16 +28,16 @@ pub fn body(name: &str) -> Option<Body> {
     }
     Some(match name {
         "textcat" => Body::Pure(|a| operators::concatenate(&a[0], &a[1])),
-        "textanycat" | "anytextcat" => Body::Runtime(concatenate_any),
-        "text_concat" => Body::Runtime(|runtime, site, a| concat(runtime, site, a, 0, "")),
-        "text_concat_ws" => Body::Runtime(|runtime, site, a| match &a[0] {
+        "textanycat" | "anytextcat" => Body::Typed(concatenate_any),
+        "text_concat" => Body::Typed(|format, site, a| concat(format, site, a, 0, "")),
+        "text_concat_ws" => Body::Typed(|format, site, a| match &a[0] {
             Datum::Null => Ok(Datum::Null),
-            separator => concat(runtime, site, a, 1, text(separator)),
+            separator => concat(format, site, a, 1, text(separator)),
         }),
         "textlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(text(&a[0]))? as i32))),
         "bpcharlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(without_blanks(text(&a[0])))? as i32))),
         "textoctetlen" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32))),
-        "bpcharoctetlen" => Body::Runtime(padded_length),
+        "bpcharoctetlen" => Body::Typed(padded_length),
         "bit_length" => Body::Pure(|a| bit_length(text(&a[0]).len())),
         "textpos" => Body::Pure(|a| position(text(&a[0]), text(&a[1])).map(Datum::Int4)),
         "lower" => text_of!(|s| map_chars(s, |c| Some(lower(c)))?),
@@ -79,13 +79,13 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 /// Any value in its text form, as `||` and `concat` see it.
-pub fn as_text(runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
+pub fn as_text(format: &FormatSettings, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
     if let Datum::Text(value) = value
         && ty.oid != oid::BPCHAR
     {
         return copy_text(value);
     }
-    shown(value, ty, runtime.format())
+    shown(value, ty, format)
 }
 
 /// A value in its text form. Room is asked for beforehand: writing cannot fail.
@@ -103,15 +103,15 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
 }
 
 /// `||` of a text and any other value.
-fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+fn concatenate_any(format: &FormatSettings, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     // As casts to text, by which `bpchar` loses its blanks, and which write a boolean and an address out.
-    let mut side = |position: usize| match (&a[position], site.arguments[position]) {
+    let side = |position: usize| match (&a[position], site.arguments[position]) {
         (value, ty) if ty.oid == oid::BPCHAR => copy_text(without_blanks(text(value))),
         (value @ (Datum::Bool(_) | Datum::Bytea(_)), ty) => {
-            let converted = crate::value::convert(runtime, value, ty, ColumnType::TEXT, true)?;
+            let converted = cast(value, ty, ColumnType::TEXT, CastContext::Explicit, format)?;
             copy_text(text(&converted))
         }
-        (value, ty) => as_text(runtime, value, ty),
+        (value, ty) => as_text(format, value, ty),
     };
     let (left, right) = (side(0)?, side(1)?);
     operators::join(&left, &right).map(Datum::Text)
@@ -119,7 +119,7 @@ fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) 
 
 /// Joins what is not null. A VARIADIC array arrives as one array argument and stands for its elements.
 fn concat(
-    runtime: &mut Runtime<'_, '_>,
+    format: &FormatSettings,
     site: &CallSite,
     arguments: &[Datum],
     first: usize,
@@ -129,7 +129,7 @@ fn concat(
     let mut any = false;
     let mut meter = Meter::default();
     for (value, ty) in arguments.iter().zip(&site.arguments).skip(first) {
-        let mut append = |runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType| -> SqlResult<()> {
+        let mut append = |value: &Datum, ty: ColumnType| -> SqlResult<()> {
             meter.tick(ELEMENT_COST)?;
             if value.is_null() {
                 return Ok(());
@@ -142,11 +142,11 @@ fn concat(
             let shown = if ty.oid == oid::BOOL {
                 as_bool_letter(value)
             } else {
-                as_text(runtime, value, ty)?
+                as_text(format, value, ty)?
             };
             work::grow(&mut joined, &shown)
         };
-        append(runtime, value, *ty)?;
+        append(value, *ty)?;
     }
     Ok(Datum::from(joined))
 }
@@ -156,7 +156,7 @@ fn as_bool_letter(value: &Datum) -> CompactString {
 }
 
 /// octet_length of character(n): blanks count.
-fn padded_length(_: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+fn padded_length(_: &FormatSettings, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let value = text(&a[0]);
     let length = char_count(value)?;
     // The blanks are not stored; the type's length says how many there would be.
@@ -298,7 +298,7 @@ fn pad(value: &str, length: i32, fill: &str, left: bool) -> SqlResult<Datum> {
 }
 
 /// Appends a text `count` times; the buffer has room for it.
-pub(super) fn append_repeated(out: &mut String, value: &str, count: usize) -> SqlResult<()> {
+pub fn append_repeated(out: &mut String, value: &str, count: usize) -> SqlResult<()> {
     // Copies of many repetitions at once: a byte-wise loop would take most of the time.
     let at_once = (work::GRAIN_BYTES / value.len().max(1)).clamp(1, count.max(1));
     let block = value.repeat(at_once);

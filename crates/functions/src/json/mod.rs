@@ -20,13 +20,12 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::json::Json;
 
-use super::Body;
+use crate::Body;
 
 pub use assign::{assign, empty};
 pub use construct::{JsonObjectBuilder, array_of, to_json};
-pub(super) use scan::{checked_escapes, raw_elements, raw_members, raw_text};
-pub use tree::member;
-pub(super) use tree::{tree, tree_text};
+pub use scan::{checked_escapes, raw_elements, raw_members, raw_text};
+pub use tree::{member, tree, tree_text};
 
 pub fn body(name: &str) -> Option<Body> {
     construct::body(name)
@@ -67,7 +66,7 @@ fn binary(json_text: Datum) -> SqlResult<Datum> {
     }
 }
 
-pub(super) fn not_an_array(verb: &str, is_object: bool) -> SqlError {
+pub fn not_an_array(verb: &str, is_object: bool) -> SqlError {
     let kind = if is_object { "a non-array" } else { "a scalar" };
     SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot {verb} {kind}"))
 }
