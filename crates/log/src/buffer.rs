@@ -7,11 +7,11 @@
 //!
 //! Invariants:
 //! 1. Nobody reserves without admission, and admission leaves room for everything that others may still reserve:
-//!    `ALLOWANCE_BYTES` for each slot, and for larger frames the sum in `large`. So `tail` never passes the space that
-//!    is free in the ring and prepared on disk, although reserving checks nothing.
+//!    `ALLOWANCE_BYTES` for each slot, and the sum in `large` for larger frames and for what is set aside. So `tail` never
+//!    passes the space that is free in the ring and prepared on disk, although reserving checks nothing.
 //! 2. Reserved ranges are disjoint, and the flusher reads only below `filled`: plain copies race with nothing.
-//! 3. From reservation to filled nothing allocates, waits or panics; a panic there aborts the process, since the range
-//!    would stay unfilled for ever.
+//! 3. From reservation to filled nothing allocates or panics; a panic there aborts the process, since the range would stay
+//!    unfilled for ever. Nothing waits but for ranges below its own (`await_lower`): so the lowest waits for nobody.
 
 use mote_common::critical::AbortOnPanic;
 use mote_common::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -48,7 +48,7 @@ pub(super) struct Buffer {
     memory: Memory,
     capacity: u64,
     tail: Padded<AtomicU64>,
-    /// Bytes of admitted large frames whose position is not yet reserved.
+    /// Bytes of admitted large frames whose position is not yet reserved, and bytes that are set aside.
     large: Padded<AtomicU64>,
     /// Everything below is in files: its room in the ring is free.
     flushed: Padded<AtomicU64>,

@@ -1,8 +1,8 @@
 //! Flushing: from the ring to the files, and the two threads that drive it.
 //!
-//! One flush pads the tail to a block border, waits until everything below is filled, writes it with one `pwrite` (two at
-//! the ring's or a segment's end), syncs, raises `stable`, tells the listeners. Commits that arrive meanwhile share the
-//! next flush; there is no timer between a commit and its flush.
+//! One flush pads the tail to a block border, waits until everything below is filled, shows it to the `tap`, writes it with
+//! one `pwrite` (one more at the ring's end and at a segment's), syncs, raises `local` and with it `stable` (`horizon`), tells the
+//! listeners. Commits that arrive meanwhile share the next flush; there is no timer between a commit and its flush.
 //!
 //! A failed write or sync stops the log for good: what the disk holds is unknown, and an fsync that is tried again may
 //! answer success about pages the kernel has dropped. Leaves out: the ring's protocol (`buffer`), files (`segment`).

@@ -4,8 +4,8 @@
 //! it back here and nowhere else: it is then the lower of the local flush and what the quorum has agreed to. Frames vouch
 //! for `stable`, so a follower's log says how far it may be shown.
 //!
-//! A session waits at the level it asked for (`Level`), which is told by [`Log::reached`](super::Log::reached). Without a
-//! quorum all levels are the local flush.
+//! A session waits at the level it asked for (`Level`); how far the log is there, [`Log::reached`](super::Log::reached) tells.
+//! Without a quorum all levels but `Off`, which waits for nothing, are the local flush.
 
 use mote_common::sync::atomic::Ordering::*;
 

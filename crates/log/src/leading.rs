@@ -1,6 +1,6 @@
 //! Another node's log becomes this node's own: its files are taken over where they are, and a term begins behind its end.
 //!
-//! What `open` does at a start, without one. The handle stays the same, so that nothing above it has to be made anew.
+//! As `open` does at a start, but in a node that runs. The handle stays the same, so that nothing above it has to be made anew.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! The redo log: the one order of all commits, and the only thing a commit waits for.
 //!
 //! Read in this order:
-//!  1. `record`: operations and payloads; with `varint` and `patch`.
+//!  1. `record`: operations and payloads; with `varint` and `patch`; `told`: what they tell subscribers beside the rows.
 //!  2. `frame`: the unit that is checksummed and positioned.
 //!  3. `buffer`: the ring and the protocol of its writers; `horizon`: what is told to whom.
 //!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log recovery still needs; `retention`:
@@ -13,12 +13,13 @@
 //!
 //! This file has the handle that everybody shares, [`Log`]; `writer` that of whoever commits, [`LogWriter`].
 //!
-//! Source: a position is reserved by one fetch_add and frames are copied side by side, as in Aether (Johnson et al., VLDB 2010) and
-//! ERMIA (Kim et al., SIGMOD 2016), where a commit's timestamp is its position in the log as well. Other than there a writer is admitted before it
-//! reserves, so that reserving cannot fail; and one that is slow is found by the position that it has published. PostgreSQL
-//! (xlog.c) shares eight insertion locks instead.
+//! Source: a position is reserved by one fetch_add and frames are copied side by side, as in Aether (Johnson et al., VLDB 2010)
+//! and ERMIA (Kim et al., SIGMOD 2016), where a commit's timestamp is its position in the log as well. Other than there a writer
+//! is admitted before it reserves, so that reserving cannot fail; and one that is slow is found by the position that it has
+//! published. PostgreSQL (xlog.c) shares eight insertion locks instead.
 //!
-//! Promises: an LSN below `stable` is on disk, on the quorum's too where there is one, and will be found by the reader; positions are never used twice.
+//! Promises: what lies below `stable` is on disk, on the quorum's too where there is one, and will be found by the reader;
+//! positions are never used twice.
 //! Leaves out: what commits mean (`mote_engine::txn`), what is replayed where (`mote_engine::recovery`), from where images still
 //! need the log (`mote_engine::checkpoint`).
 

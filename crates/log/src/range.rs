@@ -1,4 +1,4 @@
-//! Raw bytes of the log out of its files, or out of copies of them, for a follower that is behind.
+//! Raw bytes of the log out of its files, or out of copies of them, for a follower or a subscriber that is behind.
 //!
 //! A file may be recycled while it is read, where nobody holds the log. A recycled file gets its new header before new
 //! log; so bytes that were read before the header was seen unchanged are the old ones.

@@ -6,7 +6,8 @@
 //! stands behind its length, so that a reader can put cut ones together and step over those it does not want.
 //!
 //! Invariants: ordinals count every operation that was ever sent; what was not sent is simply cut off by `truncate`.
-//! Decoders take untrusted bytes and never panic. Leaves out: frames (`frame`), who applies operations (`recovery`).
+//! Decoders take untrusted bytes and never panic. Leaves out: frames (`frame`), operations for subscribers (`told`), who applies
+//! operations (`mote_engine::recovery`, `mote_engine::follow`).
 
 use mote_common::{Lsn, RowId, TableId};
 

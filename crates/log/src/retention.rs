@@ -1,4 +1,4 @@
-//! Who else needs old log: the archiver, base backups.
+//! Who else needs old log: the archiver, base backups, followers and subscribers that are behind.
 //!
 //! Recovery's own need stands in the manifest and in `pins`. A hold only keeps files from being freed; it does not move
 //! the manifest's log start, so that a crash forgets it.

@@ -1,4 +1,5 @@
-//! Frames out of log bytes that pass by: for backups, archives and restores, which see each byte once.
+//! Frames out of log bytes that pass by: for backups, archives, restores, followers and subscribers' decoders, which see each
+//! byte once.
 //!
 //! The rules are the reader's (`reader`): both checksums fit, a frame names its own position, its term is that of the
 //! frame before, and only a TERM frame changes the term - behind a cut, on the next block border. What `reader` decides

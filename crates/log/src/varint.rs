@@ -1,4 +1,5 @@
-//! Variable-length integers: seven bits a byte, lowest first, the high bit says that more follow.
+//! Variable-length integers: seven bits a byte, lowest first, the high bit says that more follow. [`Cursor`] takes them, and
+//! integers of fixed length, off a slice.
 //!
 //! Readers take untrusted bytes: they answer `None` for what ends early or does not fit, and never panic.
 

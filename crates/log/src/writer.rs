@@ -1,7 +1,8 @@
 //! How commits get into the log: a writer for each thread, room that is admitted first, and one step that decides.
 //!
-//! `admit` does all that can fail or wait. `append` cannot: between the reservation of a position and the filled frame
-//! nothing allocates, waits or panics, because every later frame waits for this one.
+//! `admit` does all that can fail. `append` cannot: between the reservation of a position and the filled frame nothing
+//! allocates or panics, because every later frame waits for this one. `append_judged` lets a commit look at what lies below
+//! before it is decided, and wait for that alone ([`LowerFrames`]).
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -56,7 +57,7 @@ impl LogWriter {
         &self.log
     }
 
-    /// Everything that can fail or wait, before the commit step. One admission at a time.
+    /// Everything that can fail, before the commit step. One admission at a time.
     pub fn admit(&self, payload_bytes: usize) -> Result<Admission<'_>, LogError> {
         assert!(!self.admitted.get(), "a writer holds one admission at a time");
         let inner = &*self.log.inner;
