@@ -2,7 +2,7 @@
 //!
 //! Promises: a [`Routine`] is immutable and shared by `Arc`; `CREATE OR REPLACE` and `ALTER FUNCTION` make a new one with
 //! a higher `version`. Plans that call it keep the `Arc` and list it among their dependencies.
-//! Leaves out: how a body runs (`exec::routine`), built-in functions (`function`).
+//! Leaves out: how a body runs (`mote_commands::routine`, `mote_plpgsql`), built-in functions (`builtin::function`).
 
 use mote_common::Oid;
 use mote_types::{ColumnType, oid};

@@ -3,8 +3,8 @@
 //! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
 //! by `typmod::coerce_typmod`, after the conversion of the type itself.
 //!
-//! Source: PostgreSQL's pg_cast.dat and the functions that it names. Leaves out: which cast a statement may use (the binder), types with
-//! a folder of their own (`family`).
+//! Source: PostgreSQL's pg_cast.dat and the functions that it names. Leaves out: which cast a statement may use (the binder),
+//! types with a folder of their own (`family`).
 
 use crate::catalog::extension::CITEXT;
 use crate::catalog::range::is_multirange;

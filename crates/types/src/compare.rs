@@ -1,8 +1,8 @@
 //! Order, equality and hashing of datums of one type, as PostgreSQL's default operator classes have them.
 //!
 //! Text compares by bytes (collation C), floats put NaN last and -0 equal to 0, numerics ignore display scale,
-//! intervals compare as spans of 30-day months, arrays and records compare elementwise, ranges by their bounds. A NULL sorts after every
-//! value and equals itself: right for sorting and grouping, while SQL's `=` is strict and never comes here with one.
+//! intervals compare as spans of 30-day months, arrays and records compare elementwise, ranges by their bounds. A NULL sorts
+//! after every value and equals itself: right for sorting and grouping, while SQL's `=` is strict and never comes here with one.
 //! Hashing agrees with equality, also across int2, int4, int8 and oid.
 
 use std::cmp::Ordering;

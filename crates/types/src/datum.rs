@@ -1,7 +1,8 @@
 //! `Datum`: one SQL value in memory.
 //!
 //! Invariants
-//!  1. 24 bytes; `Clone` allocates only for values that do not fit (long text, bytea, intervals, arrays, json).
+//!  1. 24 bytes; `Clone` allocates only for values that do not fit: long texts and numerics, bytea, intervals, jsonb, arrays,
+//!     records, ranges, and the two odd kinds of text (`Padded`, `Folded`).
 //!  2. The variant follows from the type's OID (see each variant). A datum does not know its OID: `text`, `name`
 //!     and `varchar` are all `Text`, and callers pass the `ColumnType` wherever the difference matters.
 //!  3. `character(n)` is held without its trailing blanks; output pads to the declared length. Where no length is

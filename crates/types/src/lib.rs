@@ -2,9 +2,10 @@
 //!
 //! Read in this order:
 //!  1. `oid`, `catalog`, `signature`: types by OID, their names and `pg_type` facts; rows of functions and operators.
-//!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`, `float_text`.
+//!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`, `float_text`; `input_errors`: what
+//!     all readers of texts share.
 //!  3. `datum`, `settings`: one SQL value; the session settings its text form depends on.
-//!  4. `are`, `jsonpath`, `geometry`: regular expressions; what those types are made of.
+//!  4. `are`, `jsonpath`, `geometry`: regular expressions, paths over JSON, shapes.
 //!  5. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
 //!     `encoding`: text in other character sets.
 //!     `family`: types that are one folder each, registered there; `fits`: whether a value is one of a type.
@@ -14,7 +15,8 @@
 //! Promises: no I/O, no clock, no `unsafe`; errors carry PostgreSQL's SQLSTATE and wording; text output appends to
 //! the caller's buffer. A NULL is a value here: functions that compute are strict and are never called with one
 //! unless they say so.
-//! Leaves out: names in a database (`regclass` text forms, enums), functions by name, collations other than C.
+//! Leaves out: what only a database knows (which object a `regclass` names; of labels of enums a dictionary is asked,
+//! `catalog::user`), functions by name but for those of families, collations other than C.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Values as bytes that compare as the values do, each prefix-free.
 //!
-//! `key` puts them together to index keys; `storage` keeps them in front of a stored numeric, interval or range, so that
-//! the engine makes a key from a row without knowing the type.
+//! `key` puts them together to index keys; `storage` keeps them in front of a stored numeric, interval, range or folded text,
+//! so that the engine makes a key from a row without knowing the type.
 //! Leaves out: types whose keys depend on more than the value (`numeric(p,s)`, `tid`), which are `key`'s.
 
 use mote_common::work::Meter;

@@ -8,7 +8,8 @@
 //! | bool                       | Fixed1   | 0 or 1                                               | Unsigned     |
 //! | int2, int4, date, int8,    | Fixed2-8 | two's complement                                     | Signed       |
 //! | time, timestamp(tz)        |          |                                                      |              |
-//! | oid, reg*, xid             | Fixed4   | unsigned                                             | Unsigned     |
+//! | oid, reg*, xid, cid        | Fixed4   | unsigned                                             | Unsigned     |
+//! | xid8, pg_lsn, tid          | Fixed8   | unsigned                                             | Unsigned     |
 //! | float4, float8             | Fixed4/8 | IEEE bits                                            | Float        |
 //! | numeric(p<=18, 0<=s<=18)   | Fixed8   | value * 10^s; NaN is i64::MAX                        | Signed       |
 //! | enums                      | Fixed8   | the value's key, signed                              | Signed       |
@@ -20,7 +21,8 @@
 //! | `..::OrderedBytes`         | Variable | as is (`family`)                                     | Escaped      |
 //! | `..::FoldedText`           | Variable | key length (u16), key bytes, 0 and the text, or the length of the text as folded (u32 + 1), that and the text | Prefixed |
 //! | numeric, interval, ranges  | Variable | key length (u16), key bytes, payload                 | Prefixed     |
-//! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
+//! | jsonb, arrays              | Variable | own formats                                          | none: computed ([`has_computed_key`]) |
+//! | json, record               | Variable | UTF-8, own format                                    | none         |
 
 use crate::catalog::ColumnType;
 use crate::catalog::range::{is_multirange, is_range, without_range};

@@ -9,7 +9,7 @@
 //! that is down.
 //!
 //! Promises: nothing is written; every fault that can be found is told, not only the first. Leaves out: recovery (the
-//! caller opens the database over a disk that keeps changes in memory) and everything that SQL knows (`exec`, `cli`).
+//! caller opens the database over a disk that keeps changes in memory) and everything that SQL knows (`mote_exec::check`).
 
 mod files;
 mod indexes;

@@ -8,8 +8,9 @@
 //!
 //! Source: PostgreSQL's ruleutils.c, whose layout this follows.
 //!
-//! Leaves out: data-modifying statements in WITH, which are refused; what only binding knows. PostgreSQL prints resolved trees: columns qualified where there are several
-//! tables, stars expanded, literals with their types. Who wants those must resolve them in the tree first.
+//! Leaves out: data-modifying statements in WITH, which are refused; what only binding knows. PostgreSQL prints resolved trees:
+//! columns qualified where there are several tables, stars expanded, literals with their types. Who wants those must resolve
+//! them in the tree first.
 
 mod expr;
 mod query;

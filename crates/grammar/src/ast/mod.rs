@@ -1,9 +1,8 @@
 //! The statement tree: what a client's text says, before any name has a meaning.
 //!
-//! Reading order: `name` (names, places in the text, types), `expr` (expressions), `query` (SELECT and VALUES),
-//! `dml` (INSERT, UPDATE, DELETE, MERGE), `ddl` (tables and
-//! indexes), `object` (all other definitions), `utility` (transactions, settings, cursors, COPY),
-//! then `deparse`, which turns trees back into text.
+//! Reading order: `name` (names, places in the text, types), `expr` (expressions), `query` (SELECT and VALUES), `dml` (INSERT,
+//! UPDATE, DELETE, MERGE), `ddl` (tables and indexes), `object` (all other definitions), `utility` (transactions, settings,
+//! cursors, COPY), then `deparse`, which turns trees back into text.
 //!
 //! Invariants: the tree borrows nothing and owns its names; it holds what was written and nothing that was looked
 //! up; equality ignores places in the text, so that `a + 1` in GROUP BY equals `a + 1` in the target list.

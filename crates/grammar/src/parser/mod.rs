@@ -1,8 +1,8 @@
 //! From text to statement tree, by PostgreSQL 18's own grammar.
 //!
 //! Reading order: this file (entry, guards, errors), `convert` (the walker's state, names, types, shared leaves), then
-//! by statement class `expr`, `select`, `dml`, `ddl`, `alter_table`, `object`, `publication`, `utility`; last `normalized`, a text without
-//! its constants. The grammar's nodes are seen in this folder and nowhere else.
+//! by statement class `expr`, `select`, `dml`, `ddl`, `alter_table`, `object`, `publication`, `utility`; `precision`, what is told of
+//! types; last `normalized`, a text without its constants. The grammar's nodes are seen in this folder and nowhere else.
 //!
 //! Invariants: no field of a node is dropped in silence: what the tree cannot hold is refused with `0A000` by the name
 //! of its clause. The tree is at most `MAX_DEPTH` deep, so later walkers may recurse.

@@ -1,7 +1,7 @@
 //! What one condition says about one key of an index.
 //!
-//! It can bind the key if one side is the key's column (or its expression), as it is or in a wider type, and the other does not read the
-//! relation. The value may be of another type than the key: what it says of the keys is found out when the scan opens
+//! It can bind the key if one side is the key's column (or its expression), as it is or in a wider type, and the other does not
+//! read the relation. The value may be of another type than the key: what it says of the keys is found out when the scan opens
 //! (`mote_types::key::place`), and only which types fit is decided here.
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Overloads compete with the built-in functions of the name by PostgreSQL's rules (`resolve`). Where two functions take
 //! the same arguments, the one whose schema comes first in the search path wins; built-ins stand first of all.
-//! Leaves out: built-in functions that win (`call`), the body (`exec::routine`).
+//! Leaves out: built-in functions that win (`call`), the body (`mote_commands::routine`).
 
 use std::sync::Arc;
 

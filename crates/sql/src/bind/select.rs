@@ -1,7 +1,8 @@
 //! SELECT: targets, WHERE, ORDER BY, DISTINCT, LIMIT, FOR UPDATE; and VALUES.
 //!
-//! Order of binding is PostgreSQL's, because errors come in that order: FROM, targets, WHERE, HAVING, ORDER BY,
-//! GROUP BY, DISTINCT, LIMIT, windows, locks; the grouping check is last.
+//! Of several errors the first one in the order of binding is told: FROM, targets, WHERE, HAVING, ORDER BY, DISTINCT, LIMIT, GROUP BY
+//! with the grouping check, windows, locks. It is PostgreSQL's order, but that there GROUP BY comes before DISTINCT, and the
+//! grouping check last.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};

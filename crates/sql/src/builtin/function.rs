@@ -1,7 +1,7 @@
 //! Signatures of the built-in functions, aggregates and window functions: constants of the binary.
 //!
-//! A [`FunctionId`] is the position in [`FUNCTIONS`]; `executor::functions` keeps a body for each name and checks at start
-//! that none is missing (but see [`SPECIAL_BODIES`]). Families live in `function/*.rs` slices that are concatenated
+//! A [`FunctionId`] is the position in [`FUNCTIONS`]; `executor::functions` finds the body of each name, and its tests that none
+//! is missing (but see [`SPECIAL_BODIES`]). Families live in `function/*.rs` slices that are concatenated
 //! here, with those of types that have a folder of their own (`mote_types::family`); to add a signature, add a line to its family.
 
 use std::sync::LazyLock;

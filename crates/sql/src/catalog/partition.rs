@@ -6,7 +6,7 @@
 //!
 //! Promises: bounds of one scheme never overlap (`conflict` is asked before one is added); a look-up allocates
 //! nothing beyond the caller's scratch.
-//! Leaves out: evaluating the key's expressions (exec), which partitions a condition leaves over (`mote-planner`).
+//! Leaves out: evaluating the key's expressions (`mote_executor`), which partitions a condition leaves over (`mote-planner`).
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Typed expressions: the one form that SQL expressions take after binding.
 //!
-//! An expression reads an input row by position (`Column`), statement parameters (`Parameter`), values set by an outer
-//! node or query (`ExecParameter`), and nothing else. Every implicit cast is explicit here; every function and operator
-//! is resolved to a [`FunctionId`]. The executor compiles this form; nothing in it is mutable or tied to a session.
+//! An expression reads an input row by position (`Column`), statement parameters (`Parameter`) and values set by an outer
+//! node or query (`ExecParameter`). Whatever else it may ask has a form of its own: the session and its clock (`SessionValue`),
+//! sequences, sub-queries, functions. Every implicit cast is explicit here; every function and operator is resolved, to a
+//! [`FunctionId`] or a [`Routine`]. The executor compiles this form; nothing in it is mutable or tied to a session.
 //!
 //! Read this file, then `walk` (operands), `same` (is it the same computation), `immutable` (does it depend on settings),
 //! `simplify` (smaller, of the same value), `implication` (what follows from conditions).

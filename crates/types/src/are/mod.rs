@@ -9,8 +9,8 @@
 //! quantifier prefers long or short, and an expression prefers what its first quantified atom prefers (section
 //! 9.7.3.5 of PostgreSQL's documentation). That is neither POSIX nor Perl, so no engine at hand answers it.
 //!
-//! Source: the language of PostgreSQL's src/backend/regex (Spencer), its preferences in regexec.c's `dissect`; matching by sets of states
-//! (Thompson, CACM 1968), where Spencer builds a DFA as he goes.
+//! Source: the language of PostgreSQL's src/backend/regex (Spencer), its preferences in regexec.c's `dissect`; matching by sets
+//! of states (Thompson, CACM 1968), where Spencer builds a DFA as he goes.
 //!
 //! Promises: without back references a search takes time proportional to text times pattern, squared at most;
 //! with them it stops at a limit (`scan::Budget`). Nothing recurses with the length of the text.

@@ -1,5 +1,5 @@
-//! The `regex` crate, for expressions whose answers it gives too: whether there is a match, and where the first one
-//! starts, in short texts by one call and in long ones by `long`. Where that match ends and what its groups took is another matter, which it does not decide here.
+//! The `regex` crate, for expressions whose answers it gives too: whether there is a match, and where the first one starts, in
+//! short texts by one call and in long ones by `long`. Where that match ends and what its groups took, `dissect` decides.
 //!
 //! Look-around and back references it does not know; word boundaries it knows by another definition of words.
 

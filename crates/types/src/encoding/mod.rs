@@ -2,8 +2,8 @@
 //! inside.
 //!
 //! Read `names` for what exists and how PostgreSQL spells it, `single_byte` and `multi_byte` for the tables, then this
-//! file for converting whole texts, `binary` for the text inside of binary values. The tables are those of PostgreSQL's conversions, which differ from the web's
-//! (`LATIN1` is not windows-1252, what a code page leaves open is an error).
+//! file for converting whole texts, `binary` for the text inside of binary values. The tables are those of PostgreSQL's
+//! conversions, which differ from the web's (`LATIN1` is not windows-1252, what a code page leaves open is an error).
 //!
 //! Two errors, as there: 22021 for bytes that are no character of their encoding, 22P05 for a character that the other
 //! encoding does not have.

@@ -1,4 +1,4 @@
-//! Array and record text: braces, quotes, backslashes, NULL, and explicit bounds (`[0:1]={1,2}`).
+//! Array text: braces, quotes, backslashes, NULL, and explicit bounds (`[0:1]={1,2}`); vectors, which are numbers between blanks.
 
 use super::text::{input_text, output_text};
 use crate::catalog::ColumnType;

@@ -1,12 +1,12 @@
 //! Values as text and as wire bytes, both ways.
 //!
-//! Read `text` (dispatch and the simple types), `bytea`, `array`, `record`, `range`, then `binary`; `to_number`; `to_char_numeric` is the
-//! template language for numbers. Output appends to the caller's buffer; input answers with PostgreSQL's messages.
+//! Read `text` (dispatch and the simple types), `bytea`, `array`, `record`, `range`, then `binary`; `number_picture` is the template
+//! language for numbers, which `to_char_numeric` writes by and `to_number` reads by. Output appends to the caller's buffer;
+//! input answers with PostgreSQL's messages.
 //!
 //! Source: the input, output, send and receive functions of PostgreSQL's types (utils/adt).
 //!
-//! Leaves out: `reg*` names (their text form here is the number; names need the catalog), COPY and array escapes of
-//! other layers.
+//! Leaves out: `reg*` names (their text form here is the number; names need the catalog), COPY's formats.
 
 pub mod text;
 pub mod bytea;

@@ -2,7 +2,7 @@
 //!
 //! `json` keeps its text and is only checked (`check_text`). `jsonb` keeps a tree: object keys are unique (the last
 //! one wins) and ordered by length, then bytes; numbers are `numeric`. Nesting is limited, since parser and printer
-//! recurse. Leaves out: operators and functions on documents.
+//! recurse. Leaves out: operators and functions on documents (`mote_functions::json`), paths (`jsonpath`).
 //!
 //! Source: PostgreSQL's json.c and jsonb.c; its jsonb is a packed form that is searched in place, this is a tree.
 

@@ -1,8 +1,8 @@
 //! Plans as EXPLAIN shows them, in PostgreSQL's forms.
 //!
 //! Read in this order: this file (what may be asked for), `shown` (the tree that every format renders), `describe` and `title`
-//! (which make it of a plan's nodes), `names`, `parameters` with `handed_on`, and `expression` (what stands in it), `estimate`, then the renderers: `text`, and
-//! `document` with `structured` for JSON, XML and YAML.
+//! (which make it of a plan's nodes), `names`, `parameters` with `handed_on`, and `expression` (what stands in it), `estimate`,
+//! then the renderers: `text`, and `document` with `structured` for JSON, XML and YAML.
 //!
 //! Source: PostgreSQL's explain.c.
 //!

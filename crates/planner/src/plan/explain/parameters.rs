@@ -1,5 +1,5 @@
-//! What the values are called (`handed_on` finds out) that one node of a plan hands on to another: the columns of the outer side of a loop, what a
-//! sub-plan reads of the row that calls it, and the results of sub-queries that are computed once.
+//! What the values are called (`handed_on` finds out) that one node of a plan hands on to another: the columns of the outer side
+//! of a loop, what a sub-plan reads of the row that calls it, and the results of sub-queries that are computed once.
 //!
 //! The first two are shown as what they are, with their table; the last as `$0`, as in PostgreSQL, whose numbers begin with the
 //! WITH queries.
