@@ -1,10 +1,15 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
-//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload` (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `simple` (point, ingest,
-//! canned), `agent` (terminals for another host), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `systems` and `cluster_file` (how
-//! they are named and started), `pair` (a primary and its standby, hurt by a `harm`) with `replication` and `failover`, `seeds`
-//! (the published `experiments`), `runs` (what a store holds), `compare`, `sweep`, `shards` (several servers at once), `restart`
-//! (coldstart, replay), `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `asked` (questions), `tpch`, `ch`, `sysbench` and `speed` (all of them against targets, `judgement`). Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload`
+//! (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `history` (anomalies), `simple` (point, ingest, canned), `agent` (terminals for
+//! another host), `victim` (whom faults hurt), `find_rate`, `quiet` (an observer that says nothing each second), `versus` (any systems, with
+//! intervals), `systems` and `cluster_file` (how they are named and started), `pair` (a primary and its standby, hurt by a `harm`)
+//! with `replication` and `failover`, `seeds` (the published `experiments`), `runs` (what a store holds), `compare`, `sweep`, `hotrow`,
+//! `neighbours` (heavy statements beside small ones), `shards` (several servers at once), `restart` (coldstart, replay),
+//! `checkpoint`, `group_commit`, `contenders` (several servers that do the same in turn) with `asked` (questions), `tpch`, `ch`,
+//! `sysbench` and `speed` (all of them against targets, `judgement`).
+//!
+//! Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod harm;

@@ -1,4 +1,5 @@
-//! What the experiments read: two ladders of connections, windows, ingest, cold starts (pairs of servers: `pairs`). Systems take turns at every step.
+//! What the experiments read: two ladders of connections, windows, ingest, cold starts (pairs of servers: `pairs`). Systems take
+//! turns at every step.
 
 use std::path::Path;
 

@@ -2,8 +2,9 @@
 //!
 //! Read in this order: `published` (their numbers, from one file), `plan` (sizes that fit the budget), `stage` (what is
 //! measured), `measured` (what comes of it), `turns` (one after the other, each within its share of the time), `step` (one run of
-//! order entry), `measure` (two ladders, ingest, several servers, cold starts), `pairs` (primary and standby), `restarts` and `copies` (what other systems do at a start, and with COPY), `sections` (what each experiment makes of it), `kept` (the page and the JSON, written
-//! after each measurement, and how a later run goes on).
+//! order entry), `measure` (two ladders, ingest, several servers, cold starts), `pairs` (primary and standby), `restarts` and
+//! `copies` (what other systems do at a start, and with COPY), `sections` (what each experiment makes of it), `kept` (the page and
+//! the JSON, written after each measurement, and how a later run goes on).
 //!
 //! Several experiments read the same measurement: X1, X2, X3, X4 and X7 one ladder of connections, X10 and X11 another. An
 //! experiment that cannot run here keeps its place on the page and says why.

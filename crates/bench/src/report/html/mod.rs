@@ -1,5 +1,7 @@
-//! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints, of heavy
-//! neighbours, of a primary and its standby (`pairs`), of one thing that was asked (`plain`), of queries (`asked`), of figures and targets (`speed`), of the published experiments (`seeds`). Here is what several of them show.
+//! What stands on each page: of a run (`run`), of a comparison (`versus`), of a ladder (`ladder`), of checkpoints (`checkpoint`), of
+//! heavy neighbours (`neighbours`), of a primary and its standby (`pairs`), of one thing that was asked (`plain`), of queries
+//! (`asked`), of figures and targets (`speed`), of the published experiments (`seeds`); `made_up` makes pages to look at. Here is what
+//! several of them show.
 //!
 //! The order is the same everywhere: verdict and figures, pictures, tables, proofs, then what is needed to judge and to
 //! repeat it: settings, machine, command.
