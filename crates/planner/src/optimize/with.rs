@@ -16,6 +16,10 @@ impl Planner<'_> {
         for number in 0..self.ctes.len() {
             self.inline_with_query(number as u16);
         }
+        if !self.ctes.is_empty() {
+            // Whoever has one inlined reads what it reads.
+            self.note_subquery_reads();
+        }
         for number in 0..self.ctes.len() {
             self.plan_with_query(number as u16)?;
         }

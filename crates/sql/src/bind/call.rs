@@ -16,7 +16,7 @@ use mote_types::{ColumnType, oid, type_by_name};
 use super::coerce::spelled_out;
 use super::compare::Placed;
 use super::polymorphic::{polymorphic_fits, resolve_polymorphic};
-use super::query::{GROUPING_CALL, collect_subplans, visit_called};
+use super::query::{GROUPING_CALL, collect_subplans};
 use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
@@ -789,9 +789,7 @@ impl Binder<'_> {
             collect_subplans(expr, &mut called);
         });
         if !called.is_empty() {
-            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
-                note(expr)
-            });
+            self.visit_subqueries(&called, &[], &mut |expr| note(expr));
         }
         // Levels beyond are those of sub-queries inside the arguments.
         let levels = read.iter().map(|(item, _)| self.item_levels[*item as usize]);

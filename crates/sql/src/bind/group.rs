@@ -9,13 +9,12 @@ use mote_common::{SqlError, SqlResult};
 use super::Binder;
 use super::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, GROUP_KEY, Grouping, ItemKind, QueryBody,
-    RangeItem, collect_subplans, visit_called,
+    RangeItem, collect_subplans,
 };
 use super::scope::Clause;
 use super::select::items_of;
 use crate::catalog::ConstraintKind;
-use crate::expr::Expr;
-use crate::expr::window_call_exprs;
+use crate::expr::{Expr, aggregate_call_exprs, window_call_exprs};
 use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, GroupingElement, Location};
 
@@ -53,7 +52,7 @@ impl Binder<'_> {
         } = keys;
         let groupings = self.grouping_arguments(&keys)?;
         let level = self.level();
-        let calls = std::mem::take(&mut level.aggregates);
+        let mut calls = std::mem::take(&mut level.aggregates);
         let item = level.aggregate_item;
         let mut windows = std::mem::take(&mut level.windows);
         let mut set_calls = level.set_item.map(|item| (item, std::mem::take(&mut level.sets)));
@@ -114,20 +113,23 @@ impl Binder<'_> {
             collect_subplans(call, &mut called);
         }
         for window in &mut windows {
+            let mut apply = |expr: &mut Expr| {
+                rewriter.apply(expr, &self.items);
+                collect_subplans(expr, &mut called);
+            };
+            window.partition_by.iter_mut().for_each(&mut apply);
+            window.order_by.iter_mut().for_each(|key| apply(&mut key.expr));
             window
-                .partition_by
+                .calls
                 .iter_mut()
-                .for_each(|expr| rewriter.apply(expr, &self.items));
-            window
-                .order_by
-                .iter_mut()
-                .for_each(|key| rewriter.apply(&mut key.expr, &self.items));
-            for call in &mut window.calls {
-                window_call_exprs(call, &mut |expr| rewriter.apply(expr, &self.items));
-            }
+                .for_each(|call| window_call_exprs(call, &mut apply));
         }
         if !called.is_empty() {
-            self.rewrite_subqueries(&called, &mut rewriter);
+            let mut below = Vec::new();
+            for call in &mut calls {
+                aggregate_call_exprs(call, &mut |expr| collect_subplans(expr, &mut below));
+            }
+            self.rewrite_subqueries(&called, &below, &mut rewriter);
         }
         let mut is_direct = false;
         for call in &calls {
@@ -251,14 +253,12 @@ impl Binder<'_> {
         positions.collect()
     }
 
-    /// Correlated sub-queries above the grouping see groups, not rows.
-    fn rewrite_subqueries(&mut self, called: &[u16], rewriter: &mut Rewriter) {
+    /// Correlated sub-queries above the grouping see groups, not rows; those `below` it, in arguments of aggregates, see rows.
+    fn rewrite_subqueries(&mut self, called: &[u16], below: &[u16], rewriter: &mut Rewriter) {
         // The items are needed by the walk (mutably) and by the check for keys; the check gets primary keys beforehand.
         let keys = primary_keys(&self.items, &rewriter.own);
         rewriter.in_subquery = true;
-        visit_called(called, &mut self.items, &mut self.subqueries, &mut |expr| {
-            rewriter.apply_with(expr, &keys);
-        });
+        self.visit_subqueries(called, below, &mut |expr| rewriter.apply_with(expr, &keys));
     }
 
     fn ungrouped(&self, relation: u16, column: u16, location: Location, in_subquery: bool) -> SqlError {
@@ -557,7 +557,9 @@ impl Rewriter {
 
     fn apply_with(&mut self, expr: &mut Expr, primary: &[(u16, Vec<u16>)]) {
         expr.rewrite(&mut |inner| {
-            if let Some(position) = self.keys.iter().position(|key| key.same(inner)) {
+            // As in PostgreSQL, what a sub-query computes is not a key, even if it is written like one.
+            let may_be_key = !self.in_subquery || matches!(inner, Expr::Variable { .. });
+            if may_be_key && let Some(position) = self.keys.iter().position(|key| key.same(inner)) {
                 return Some(self.key(position, inner));
             }
             let Expr::Variable {

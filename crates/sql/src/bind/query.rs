@@ -8,6 +8,7 @@
 //!
 //! Leaves out: names (gone after binding), access paths, join order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mote_common::Oid;
@@ -122,6 +123,8 @@ pub struct BoundQuery {
     pub offset: Option<Expr>,
     pub with_ties: bool,
     pub locks: Vec<BoundLock>,
+    /// Of a sub-query of an expression: the WITH queries that stand anywhere inside of it.
+    pub with: Range<u16>,
 }
 
 #[derive(Clone)]
@@ -344,6 +347,7 @@ impl BoundQuery {
             offset: None,
             with_ties: false,
             locks: Vec::new(),
+            with: 0..0,
         }
     }
 

@@ -171,6 +171,7 @@ impl Binder<'_> {
                 false => self.expression(&target.value)?,
             };
             let name = target.name.clone().or_else(|| implied_name(&target.value));
+            let name = name.or_else(|| self.name_of_subquery(&target.value, &expr));
             let name = name.unwrap_or_else(|| "?column?".into());
             let origin = self.origin(&expr);
             bound.push(BoundTarget {
@@ -188,6 +189,17 @@ impl Binder<'_> {
             ));
         }
         Ok(bound)
+    }
+
+    /// The name that a scalar sub-query's column got by a star.
+    fn name_of_subquery(&self, written: &ast::Expr, bound: &Expr) -> Option<Name> {
+        match (&written.kind, bound) {
+            (ExprKind::ScalarQuery(_), Expr::SubPlan(call)) => {
+                let query = self.subqueries[call.plan as usize].as_ref()?;
+                query.targets.first().map(|target| target.name.clone())
+            }
+            _ => None,
+        }
     }
 
     /// The columns of `*`, `t.*` and `(row).*`.

@@ -4,6 +4,7 @@
 //! are made by the optimiser, which knows what can be decorrelated.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -11,7 +12,10 @@ use mote_types::ColumnType;
 
 use super::array::is_true_array;
 use super::compare::Placed;
-use super::query::{BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody};
+use super::query::{
+    BoundCteStatement, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
+    visit_called, visit_deep,
+};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::builtin::function::FunctionId;
@@ -42,7 +46,43 @@ impl Binder<'_> {
             let message = format!("cannot use subquery in {place}");
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
         }
-        self.without_recursion("within a subquery", |this| this.query(query))
+        let first = self.ctes.len() as u16;
+        let mut bound = self.without_recursion("within a subquery", |this| this.query(query))?;
+        bound.with = first..self.ctes.len() as u16;
+        Ok(bound)
+    }
+
+    /// Visits what sub-queries of these numbers read, in their WITH queries, too. Those of the sub-queries `apart` are left out:
+    /// arguments of an aggregate may be written inside of a sub-query and belong to this level.
+    pub(super) fn visit_subqueries(
+        &mut self,
+        called: &[u16],
+        apart: &[u16],
+        visit: &mut dyn FnMut(&mut Expr),
+    ) {
+        visit_called(called, &mut self.items, &mut self.subqueries, visit);
+        let with = |number: &u16| {
+            self.subqueries[*number as usize]
+                .as_ref()
+                .map(|query| query.with.clone())
+        };
+        let apart: Vec<Range<u16>> = apart.iter().filter_map(with).collect();
+        let inside: Vec<u16> = called.iter().filter_map(with).flatten().collect();
+        for cte in inside {
+            if apart.iter().any(|range| range.contains(&cte)) {
+                continue;
+            }
+            let mut visit_query =
+                |query: &mut BoundQuery| visit_deep(query, &mut self.items, &mut self.subqueries, visit);
+            match &mut self.ctes[cte as usize].statement {
+                BoundCteStatement::Query(Some(query)) => visit_query(query),
+                BoundCteStatement::Recursive(Some(pair), _) => {
+                    visit_query(&mut pair.0);
+                    visit_query(&mut pair.1);
+                }
+                _ => {}
+            }
+        }
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query, location: Location) -> SqlResult<Expr> {

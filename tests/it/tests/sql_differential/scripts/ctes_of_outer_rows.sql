@@ -80,3 +80,34 @@ with recursive t(id, root, depth) as (
     from node c, t where c.up = t.id)
 select * from t order by depth, id, root;
 drop table node;
+
+-- Of the groups of a query, and of its windows.
+create table grouped (a int primary key, b int, c text);
+insert into grouped values (1, 2, 'x'), (2, 2, 'y'), (4, 4, 'x');
+select b, (with w as (select b) select count(*) from w, w v) from grouped group by b order by b;
+select b, (with w as (select b as x) select x from w) from grouped group by b order by b;
+select b, (with w as (select b as x, count(a) as n) select sum(w.x + v.n) from w, w v) from grouped group by b order by b;
+select b, (with recursive w as (select b as x union all select x + 1 from w where x < 5) select sum(x) from w)
+from grouped group by b order by b;
+select b from grouped group by b having (with w as (select b) select count(*) from w, w v where w.b > 2) = 1;
+select b, count(*) from grouped group by b order by (with w as (select -b as x) select w.x from w, w v);
+select b, b = any (with w as (select b) select b from w) from grouped group by b order by b;
+select c, (with w as materialized (select c as x) select w.x || v.x from w, w v) from grouped group by rollup (c) order by c;
+-- A primary key determines the other columns there, too.
+select a, (with w as (select c) select w.c || v.c from w, w v) from grouped group by a order by a;
+select b, (with w as (select c as x) select x from w) from grouped group by b;
+select b, (with w as (select c as x) select w.x from w, w v) from grouped group by b;
+select b + 1, (with w as (select b + 1 as x) select x from w) from grouped group by b + 1;
+select b + 1, (select b + 1) from grouped group by b + 1;
+-- Aggregates of the query around it, written inside.
+select (with w as (select sum(a) as s) select w.s + v.s from w, w v) from grouped;
+select (select sum((with w as (select g.a as x) select x from w)) from grouped limit 1) from grouped g;
+select sum((with w as (select b) select w.b + v.b from w, w v)) from grouped;
+-- Sub-queries in windows over groups.
+select b, sum((select b + 1)) over (order by (select b)) from grouped group by b order by b;
+select b, max(b) filter (where (select b) > 2) over () from grouped group by b order by b;
+select b, sum(b) over (partition by (with w as (select b % 3 as x) select x from w)) from grouped group by b order by b;
+-- What a key of an index is compared with, of the same row.
+select * from grouped where a = (with w as (select grouped.b as x) select x from w) order by a;
+select * from grouped g where exists (select from grouped h where h.a = (with w as (select g.b as x) select x from w)) order by a;
+drop table grouped;

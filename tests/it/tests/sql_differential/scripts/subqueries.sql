@@ -37,3 +37,7 @@ select * from (values (1), (2)) v(n) where n = (select count(*) from d where d.i
 select id from e where salary between (select min(salary) from e) and (select avg(salary) from e) order by id;
 select x.* from (select e.*, d.name from e left join d on d.id = e.dept) x where name is null;
 select 1 where 1 in (select 1 union select 2) and 3 not in (values (1), (2));
+-- A scalar sub-query's column is called as its own column, also where a star brought that.
+create table sq_named (only_one int);
+select (select * from sq_named), (select n.* from sq_named n), (with w as (select 1 as inside) select * from w);
+drop table sq_named;
