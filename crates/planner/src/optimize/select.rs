@@ -12,8 +12,8 @@ use super::rewrite::refuse_missing_rows;
 use super::{Joined, Planner, Slot};
 use crate::plan::node::{Aggregate, Append, Expected, JoinKind, Node, ProjectSetColumn, Window};
 use mote_sql::bind::query::{
-    BoundDistinct, BoundQuery, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind, QueryBody, RangeItem,
-    SelectBody,
+    BoundDistinct, BoundLock, BoundQuery, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind, QueryBody,
+    RangeItem, SelectBody,
 };
 use mote_sql::clause::SetOperationKind;
 use mote_sql::expr::{AggregateCall, Expr, SortKey};
@@ -125,6 +125,10 @@ impl Planner<'_> {
     fn select(&mut self, mut query: BoundQuery, mut body: SelectBody, exact: bool) -> SqlResult<Joined> {
         self.rewrite(&mut query, &mut body);
         refuse_missing_rows(&query.locks, &body.from)?;
+        // The others have their locks inside.
+        let is_table =
+            |lock: &BoundLock| matches!(self.items[lock.item as usize].kind, ItemKind::Relation(_));
+        query.locks.retain(is_table);
         self.marks = !query.locks.is_empty();
         self.writes |= self.marks;
         self.note_needed(&query, &body);

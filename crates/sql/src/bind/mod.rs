@@ -48,6 +48,7 @@ mod domain;
 mod expression;
 mod from;
 mod group;
+mod locking;
 mod merge;
 mod modify;
 mod parameter_names;

@@ -122,6 +122,7 @@ pub struct BoundQuery {
     pub limit: Option<Expr>,
     pub offset: Option<Expr>,
     pub with_ties: bool,
+    /// Rows of tables, and FROM items whose own query locks the rows inside of it.
     pub locks: Vec<BoundLock>,
     /// Of a sub-query of an expression: the WITH queries that stand anywhere inside of it.
     pub with: Range<u16>,

@@ -1,4 +1,4 @@
-//! SELECT: targets, WHERE, ORDER BY, DISTINCT, LIMIT, FOR UPDATE; and VALUES.
+//! SELECT: targets, WHERE, ORDER BY, DISTINCT, LIMIT; and VALUES. FOR UPDATE is in `locking`.
 //!
 //! Of several errors the first one in the order of binding is told: FROM, targets, WHERE, HAVING, ORDER BY, DISTINCT, LIMIT, GROUP BY
 //! with the grouping check, windows, locks. It is PostgreSQL's order, but that there GROUP BY comes before DISTINCT, and the
@@ -13,13 +13,11 @@ use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, oid};
 
 use super::query::{
-    BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
+    BoundDistinct, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
 };
 use super::scope::{Clause, Level};
 use super::{Binder, type_label};
-use crate::access::{RelationLock, privilege};
 use crate::builtin::operator::exact_operator;
-use crate::clause::{LockStrength, LockWait};
 use crate::expr::{Expr, SortKey};
 use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, Name, NullsOrder, SortBy, SortDirection};
@@ -433,140 +431,10 @@ impl Binder<'_> {
         self.coerce_count(bound, construct, expr.start())
     }
 
-    /// FOR UPDATE and its kin.
-    fn locks(
-        &mut self,
-        locking: &[ast::Locking],
-        query: &mut BoundQuery,
-        select: Option<&ast::Select>,
-    ) -> SqlResult<()> {
-        if locking.is_empty() {
-            return Ok(());
-        }
-        for clause in locking {
-            let word = strength_of(clause).clause();
-            let QueryBody::Select(body) = &query.body else {
-                return Err(not_allowed(word, "with UNION/INTERSECT/EXCEPT"));
-            };
-            let grouped = select.is_some_and(|select| !select.group_by.is_empty());
-            let obstacle = if query.distinct.is_some() {
-                Some("with DISTINCT clause")
-            } else if grouped {
-                Some("with GROUP BY clause")
-            } else if select.is_some_and(|select| select.having.is_some()) {
-                Some("with HAVING clause")
-            } else if body.grouping.is_some() {
-                Some("with aggregate functions")
-            } else if !body.windows.is_empty() {
-                Some("with window functions")
-            } else if body.sets.is_some() {
-                Some("with set-returning functions in the target list")
-            } else {
-                None
-            };
-            if let Some(obstacle) = obstacle {
-                return Err(not_allowed(word, obstacle));
-            }
-            let mut items = Vec::new();
-            query.for_each_item(&mut |item| items.push(item));
-            if clause.of.is_empty() {
-                for item in items {
-                    self.lock_item(item, clause, &mut query.locks, false)?;
-                }
-                continue;
-            }
-            for wanted in &clause.of {
-                let found = items
-                    .iter()
-                    .copied()
-                    .find(|item| self.items[*item as usize].alias == wanted.name);
-                match found {
-                    Some(item) => self.lock_item(item, clause, &mut query.locks, true)?,
-                    None => {
-                        let message = format!(
-                            "relation \"{}\" in {word} clause not found in FROM clause",
-                            wanted.name
-                        );
-                        return Err(self.error(state::UNDEFINED_TABLE, wanted.location, message));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn lock_item(
-        &mut self,
-        item: u16,
-        clause: &ast::Locking,
-        locks: &mut Vec<BoundLock>,
-        named: bool,
-    ) -> SqlResult<()> {
-        let strength = strength_of(clause);
-        let wait = match clause.wait {
-            ast::LockWait::Block => LockWait::Block,
-            ast::LockWait::NoWait => LockWait::NoWait,
-            ast::LockWait::SkipLocked => LockWait::SkipLocked,
-        };
-        let word = strength_of(clause).clause();
-        match &mut self.items[item as usize].kind {
-            ItemKind::Relation(relation) => {
-                if relation.kind != crate::catalog::RelationKind::Table {
-                    let kind = match relation.kind {
-                        crate::catalog::RelationKind::MaterializedView => relation.kind.word(),
-                        _ if named => "relation",
-                        _ => return Ok(()),
-                    };
-                    let message = format!("cannot lock rows in {kind} \"{}\"", relation.name);
-                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
-                }
-                let relation = relation.clone();
-                self.access(
-                    &relation,
-                    RelationLock::RowShare,
-                    privilege::SELECT | privilege::UPDATE,
-                );
-                if let Some(expansion) = self.items[item as usize].expansion.clone() {
-                    for member in &expansion.members {
-                        self.access(&member.relation, RelationLock::RowShare, 0);
-                    }
-                }
-                match locks.iter_mut().find(|known| known.item == item) {
-                    Some(known) => {
-                        known.strength = known.strength.max(strength);
-                        known.wait = if known.wait == LockWait::Block {
-                            wait
-                        } else {
-                            known.wait
-                        };
-                    }
-                    None => locks.push(BoundLock { item, strength, wait }),
-                }
-                Ok(())
-            }
-            ItemKind::Subquery(inner) => {
-                let Some(mut inner) = inner.take() else {
-                    return Ok(());
-                };
-                let everything = ast::Locking {
-                    strength: clause.strength,
-                    of: Vec::new(),
-                    wait: clause.wait,
-                };
-                let result = self.locks(std::slice::from_ref(&everything), &mut inner, None);
-                self.items[item as usize].kind = ItemKind::Subquery(Some(inner));
-                result
-            }
-            ItemKind::Function(_) if named => Err(not_applicable(word, "a function")),
-            ItemKind::Cte(..) | ItemKind::WorkTable(_) if named => Err(not_applicable(word, "a WITH query")),
-            _ => Ok(()),
-        }
-    }
-
     /// VALUES as a query.
     fn values(&mut self, rows: &[Vec<ast::Expr>], tail: &Tail<'_>, settle: bool) -> SqlResult<BoundQuery> {
         if !tail.locking.is_empty() {
-            return Err(not_allowed(strength_of(&tail.locking[0]).clause(), "to VALUES"));
+            return Err(self.not_applicable(&tail.locking[0], "VALUES", ast::Location::NONE));
         }
         self.levels.push(Level::new(Clause::Values));
         let result = self.values_in_level(rows, tail, settle);
@@ -772,27 +640,4 @@ fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
         }),
         _ => None,
     }
-}
-
-fn strength_of(clause: &ast::Locking) -> LockStrength {
-    match clause.strength {
-        ast::LockStrength::KeyShare => LockStrength::KeyShare,
-        ast::LockStrength::Share => LockStrength::Share,
-        ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
-        ast::LockStrength::Update => LockStrength::Update,
-    }
-}
-
-fn not_allowed(word: &str, place: &str) -> SqlError {
-    SqlError::new(
-        state::FEATURE_NOT_SUPPORTED,
-        format!("{word} is not allowed {place}"),
-    )
-}
-
-fn not_applicable(word: &str, what: &str) -> SqlError {
-    SqlError::new(
-        state::FEATURE_NOT_SUPPORTED,
-        format!("{word} cannot be applied to {what}"),
-    )
 }
