@@ -337,6 +337,11 @@ impl<'a> Binder<'a> {
         self.add_item("".into(), ItemKind::Computed, Vec::new())
     }
 
+    /// What is bound was kept by the catalog, and what it names may have changed since.
+    fn is_inside_view(&self) -> bool {
+        self.check_as != Oid::INVALID
+    }
+
     /// Notes the dependency on a relation, its lock and the privileges to check.
     fn access(&mut self, relation: &Relation, lock: RelationLock, privileges: u32) {
         if !self.dependencies.iter().any(|known| known.object == relation.oid) {

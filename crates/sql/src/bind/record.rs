@@ -194,13 +194,21 @@ impl Binder<'_> {
                 .error(state::CANNOT_COERCE, location, message)
                 .detail(detail))
         };
-        if given.len() != wanted.len() {
+        // A view goes on when its composite type has got further attributes: they are NULL, as in PostgreSQL.
+        let is_older = self.is_inside_view() && given.len() < wanted.len();
+        if given.len() != wanted.len() && !is_older {
             let number = if given.len() < wanted.len() { "few" } else { "many" };
             return refused(self, format!("Input has too {number} columns."));
         }
         let mut fields = Vec::with_capacity(wanted.len());
         let mut names = Vec::with_capacity(wanted.len());
-        for (position, ((_, field), (name, ty))) in given.into_iter().zip(wanted).enumerate() {
+        let mut given = given.into_iter();
+        for (position, (name, ty)) in wanted.into_iter().enumerate() {
+            names.push(name);
+            let Some((_, field)) = given.next() else {
+                fields.push(Expr::Constant(Datum::Null, ty));
+                continue;
+            };
             let field = untyped_literal(field);
             let from = self.type_of(&field).oid;
             match self.try_coerce(field, ty, context, location)? {
@@ -214,7 +222,6 @@ impl Binder<'_> {
                     );
                 }
             }
-            names.push(name);
         }
         let ty = target;
         Ok(Some(Expr::Row { fields, names, ty }))
