@@ -205,10 +205,8 @@ impl TimeZone {
         let name_bytes = match text.strip_prefix('<') {
             // The form that a fixed offset is shown in.
             Some(rest) => rest.find('>')? + 2,
-            // The name may be missing.
-            None => text
-                .find(|c: char| !c.is_ascii_alphabetic())
-                .filter(|letters| *letters >= 3 || *letters == 0)?,
+            // The name may be missing, or shorter than POSIX has it.
+            None => text.find(|c: char| !c.is_ascii_alphabetic())?,
         };
         let east_s = posix_offset(&text[name_bytes..])?;
         Some(TimeZone {

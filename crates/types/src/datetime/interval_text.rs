@@ -215,7 +215,7 @@ fn clock(text: &str, range: i32) -> Result<i64, Failure> {
     };
     let fraction = match rest.strip_prefix('.') {
         Some(digits) if !digits.bytes().all(|byte| byte.is_ascii_digit()) => return Err(Failure::Syntax),
-        Some(digits) => Some(super::parse::fraction_us(digits)),
+        Some(digits) => Some(super::digits::fraction_us(digits)),
         None if rest.is_empty() => None,
         None => return Err(Failure::Syntax),
     };

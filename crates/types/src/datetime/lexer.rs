@@ -10,13 +10,13 @@ use super::names::month_by_name;
 pub(super) enum Token<'a> {
     /// Digits, perhaps with a fraction: `20240102`, `030405.678`.
     Number(&'a str),
-    /// Two or three fields with separators; month names allowed.
-    Date(Vec<&'a str>),
+    /// Two or three fields with this separator; month names allowed.
+    Date(Vec<&'a str>, u8),
     /// `hh:mm[:ss[.fraction]]`
     Time(&'a str),
     /// `+hh[[:]mm[[:]ss]]` with its sign.
     Offset(&'a str),
-    /// `J2451545`
+    /// `J2451545`, perhaps with a fraction
     Julian(&'a str),
     /// Lower case; a sign in front belongs to it (`-infinity`).
     Word(String),
@@ -30,14 +30,25 @@ pub(super) fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     while let Some(byte) = lexer.peek(0) {
         match byte {
-            b' ' | b'\t'..=b'\r' | b',' => lexer.at += 1,
+            b' ' | b'\t'..=b'\r' => lexer.at += 1,
             b'0'..=b'9' => tokens.push(lexer.number()),
             b'a'..=b'z' | b'A'..=b'Z' => tokens.push(lexer.word()),
             b'+' | b'-' => tokens.push(lexer.signed()?),
+            b'.' => return None,
+            // Other punctuation parts fields and says nothing.
+            mark if mark.is_ascii_punctuation() => lexer.at += 1,
             _ => return None,
         }
     }
     Some(tokens)
+}
+
+/// A short word that a number may follow, in lower case.
+fn is_mark(word: &str) -> bool {
+    matches!(
+        word,
+        "y" | "m" | "d" | "h" | "mm" | "s" | "t" | "j" | "jd" | "z" | "am" | "pm" | "bc" | "ad" | "at" | "on"
+    )
 }
 
 struct Lexer<'a> {
@@ -108,7 +119,7 @@ impl<'a> Lexer<'a> {
                 }
             }));
         }
-        Token::Date(fields)
+        Token::Date(fields, separator)
     }
 
     fn word(&mut self) -> Token<'a> {
@@ -118,7 +129,13 @@ impl<'a> Lexer<'a> {
         let next = self.peek(0);
         let digit_follows = next.is_some_and(|b| b.is_ascii_digit());
         if lower == "j" && digit_follows {
-            return Token::Julian(self.take_while(|b| b.is_ascii_digit()));
+            let start = self.at;
+            self.take_while(|b| b.is_ascii_digit());
+            if self.peek(0) == Some(b'.') {
+                self.at += 1;
+                self.take_while(|b| b.is_ascii_digit());
+            }
+            return Token::Julian(&self.text[start..self.at]);
         }
         if month_by_name(&lower).is_some() {
             if let Some(separator @ (b'-' | b'/' | b'.')) = next
@@ -130,7 +147,8 @@ impl<'a> Lexer<'a> {
         }
         let signed_digit =
             matches!(next, Some(b'+' | b'-')) && self.peek(1).is_some_and(|b| b.is_ascii_digit());
-        if matches!(next, Some(b'/' | b'_')) || (letters.len() >= 3 && (digit_follows || signed_digit)) {
+        let names_zone = (digit_follows || signed_digit) && (letters.len() >= 3 || !is_mark(&lower));
+        if matches!(next, Some(b'/' | b'_')) || names_zone {
             self.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'+' | b'-' | b':'));
             return Token::ZoneName(&self.text[start..self.at]);
         }

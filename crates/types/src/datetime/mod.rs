@@ -1,9 +1,9 @@
 //! Dates, times, timestamps and intervals.
 //!
-//! Read `output`, `parse` with `lexer` and `names`, `interval_output`, `interval_text` with `interval_fields`, `interval_iso` and
-//! `interval_sum`, then the computations: `arithmetic`, `conversion`, `fields` (extract, date_trunc, age, justify), `to_char`,
-//! `from_char` with `from_char_date`; `zone_setting` (what TimeZone may be set to). `crate::calendar` has the units and the
-//! calendar, `crate::time_zone` the offsets.
+//! Read `output`, `parse` with `lexer`, `names`, `written` and `digits`, `interval_output`, `interval_text` with `interval_fields`,
+//! `interval_iso` and `interval_sum`, then the computations: `arithmetic`, `conversion`, `fields` (extract, date_trunc, age,
+//! justify), `to_char`, `from_char` with `from_char_date`; `zone_setting` (what TimeZone may be set to). `crate::calendar` has the
+//! units and the calendar, `crate::time_zone` the offsets.
 //!
 //! Source: PostgreSQL's datetime.c, timestamp.c, date.c and formatting.c, by behaviour: the field rules of the lexer, the rounding,
 //! the messages.
@@ -15,6 +15,8 @@
 mod output;
 mod lexer;
 mod names;
+mod written;
+mod digits;
 mod parse;
 mod interval_fields;
 mod interval_iso;

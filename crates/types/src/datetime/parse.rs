@@ -1,28 +1,20 @@
 //! Text input of date, time, timestamp and timestamptz: meaning for the lexer's tokens.
 //!
-//! ISO input takes a short path without tokens. Everything else fills `Fields`; which number is day, month or year
+//! ISO input takes a short path without tokens. Everything else fills `Fields` (`written`); which number is day, month or year (`digits`)
 //! follows from its width, from month names, and from the DateOrder setting.
 
 use super::civil::{self, days_from_civil, days_in_month};
+use super::digits::{decode_julian, decode_labelled, decode_number, decode_packed_time, decode_time};
 use super::lexer::{Token, tokenize};
 use super::names::{is_weekday, month_by_name};
+use super::written::{
+    Decoded, Failure, Fields, Label, Special, Zone, number, set_day_of_year, set_once, set_year,
+};
 use super::*;
 use crate::settings::{DateOrder, FormatSettings};
 use crate::time_zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-
-/// Why input is refused; the message names the type and quotes the input.
-enum Failure {
-    Syntax,
-    FieldOverflow,
-    /// A month or day out of range, perhaps for a wrong DateOrder.
-    MonthOrDay,
-    ZoneOverflow,
-    UnknownZone(String),
-}
-
-type Decoded<T> = Result<T, Failure>;
 
 fn error(failure: Failure, type_name: &str, text: &str) -> SqlError {
     let overflow = || {
@@ -45,40 +37,6 @@ fn error(failure: Failure, type_name: &str, text: &str) -> SqlError {
             format!("time zone \"{name}\" not recognized"),
         ),
     }
-}
-
-/// What the tokens have said so far.
-#[derive(Default)]
-struct Fields {
-    year: Option<i32>,
-    /// Two digits: the century is implied.
-    short_year: bool,
-    month: Option<i32>,
-    month_by_name: bool,
-    day: Option<i32>,
-    /// A whole date by other means: Julian day, 'today'.
-    days: Option<i64>,
-    time_us: Option<i64>,
-    zone: Option<Zone>,
-    is_bc: bool,
-    is_pm: Option<bool>,
-    special: Option<Special>,
-    /// Input of type time: digits alone are a time of day.
-    time_only: bool,
-}
-
-#[derive(Clone)]
-enum Zone {
-    Offset(i32),
-    Rules(TimeZone),
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Special {
-    Now,
-    Epoch,
-    Infinity,
-    NegativeInfinity,
 }
 
 /// A moment as written: on which clock is in `zone`.
@@ -114,10 +72,20 @@ pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
 
 pub fn parse_time(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
     let moment = decode(text, settings, true).map_err(|failure| error(failure, "time", text))?;
-    match moment.special {
-        Some(Special::Now) => Ok(civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).1),
-        None => moment.time_us.ok_or_else(|| error(Failure::Syntax, "time", text)),
-        Some(_) => Err(error(Failure::Syntax, "time", text)),
+    let refused = || error(Failure::Syntax, "time", text);
+    let us = match moment.special {
+        Some(Special::Now) => {
+            return Ok(civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).1);
+        }
+        None => moment.time_us.ok_or_else(refused)?,
+        Some(_) => return Err(refused()),
+    };
+    match &moment.zone {
+        // It is read and ignored; but one that changes its offset says nothing without a date.
+        Some(Zone::Rules(rules)) if moment.date.is_none() => {
+            rules.offset_without_date_s(us).map(|_| us).ok_or_else(refused)
+        }
+        _ => Ok(us),
     }
 }
 
@@ -302,30 +270,39 @@ fn decode(text: &str, settings: &FormatSettings, time_only: bool) -> Decoded<Mom
     for (slot, token) in tokens.iter().enumerate() {
         match token {
             Token::Word(word) => decode_word(word, tokens.get(slot + 1), &mut fields, settings)?,
-            Token::Date(_) if fields.time_us.is_some() => return Err(Failure::Syntax),
-            Token::Date(parts) => decode_date(parts, &mut fields, settings.date_order)?,
+            Token::Date(..) if fields.time_us.is_some() => return Err(Failure::Syntax),
+            // `hhmmss-zz` behind a date.
+            Token::Date(parts, b'-') if fields.has_day() && parts.len() == 2 => {
+                decode_packed_time(parts[0], "", &mut fields)?;
+                set_once(
+                    &mut fields.zone,
+                    Zone::Offset(decode_offset(&format!("-{}", parts[1]))?),
+                )?;
+            }
+            Token::Date(parts, _) => decode_date(parts, &mut fields, settings.date_order)?,
             Token::Time(time) => set_once(&mut fields.time_us, decode_time(time)?)?,
             Token::Offset(offset) => set_once(&mut fields.zone, Zone::Offset(decode_offset(offset)?))?,
-            Token::Julian(number) => {
-                let julian: i64 = number.parse().map_err(|_| Failure::FieldOverflow)?;
-                set_once(&mut fields.days, julian - civil::julian_day(0))?
-            }
+            Token::Julian(number) => decode_julian(number, &mut fields)?,
             Token::ZoneName(name) => {
+                // In front of the date, or of the time, it would be a date.
+                let comes_first = match time_only {
+                    true => slot == 0 && matches!(tokens.get(1), Some(Token::Time(_))),
+                    false => !fields.has_day(),
+                };
+                if comes_first {
+                    return Err(Failure::Syntax);
+                }
                 let zone =
                     TimeZone::find(name).ok_or_else(|| Failure::UnknownZone(name.to_ascii_lowercase()))?;
                 set_once(&mut fields.zone, Zone::Rules(zone))?;
             }
-            Token::Number(number) => decode_number(number, &mut fields, settings.date_order)?,
+            Token::Number(number) => match fields.label.take() {
+                Some(label) => decode_labelled(label, number, &mut fields)?,
+                None => decode_number(number, &mut fields, settings.date_order)?,
+            },
         }
     }
     finish(fields)
-}
-
-fn set_once<T>(field: &mut Option<T>, value: T) -> Decoded<()> {
-    match field.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Failure::Syntax),
-    }
 }
 
 fn decode_word(
@@ -362,7 +339,11 @@ fn decode_word(
             Ok(())
         }
         "ad" | "at" | "on" => Ok(()),
-        "t" if matches!(next, Some(Token::Time(_) | Token::Number(_))) => Ok(()),
+        "t" if matches!(next, Some(Token::Time(_) | Token::Number(_) | Token::Date(..))) => Ok(()),
+        _ if matches!(next, Some(Token::Number(_))) && Label::of(word).is_some() => {
+            fields.label = Label::of(word);
+            Ok(())
+        }
         _ if is_weekday(word) => Ok(()),
         _ => decode_zone_word(word, fields),
     }
@@ -380,15 +361,6 @@ fn decode_zone_word(word: &str, fields: &mut Fields) -> Decoded<()> {
         Some(zone) => set_once(&mut fields.zone, Zone::Rules(zone)),
         None => Err(Failure::Syntax),
     }
-}
-
-fn number(digits: &str) -> Decoded<i32> {
-    digits.parse().map_err(|_| Failure::FieldOverflow)
-}
-
-fn set_year(digits: &str, fields: &mut Fields) -> Decoded<()> {
-    fields.short_year = digits.len() <= 2;
-    set_once(&mut fields.year, number(digits)?)
 }
 
 fn decode_date(parts: &[&str], fields: &mut Fields, order: DateOrder) -> Decoded<()> {
@@ -427,109 +399,6 @@ fn decode_date(parts: &[&str], fields: &mut Fields, order: DateOrder) -> Decoded
     set_once(&mut fields.day, number(day)?)
 }
 
-/// `YYYY-DDD`
-fn set_day_of_year(year: &str, day: &str, fields: &mut Fields) -> Decoded<()> {
-    let (year, day) = (number(year)?, number(day)?);
-    if year == 0 || day < 1 || day > 365 + civil::is_leap_year(year) as i32 {
-        return Err(Failure::FieldOverflow);
-    }
-    set_once(&mut fields.days, days_from_civil(year, 1, 1) + day as i64 - 1)
-}
-
-/// Digits that stand alone: a date or time run together, or one field of a date.
-fn decode_number(text: &str, fields: &mut Fields, order: DateOrder) -> Decoded<()> {
-    let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let has_date =
-        fields.days.is_some() || (fields.year.is_some() && fields.month.is_some() && fields.day.is_some());
-    let is_time = has_date || fields.time_only && matches!(digits.len(), 4 | 6);
-    if is_time && fields.time_us.is_none() {
-        return decode_packed_time(digits, fraction, fields);
-    }
-    if digits.len() >= 4 && fraction.len() == 3 {
-        return set_day_of_year(digits, fraction, fields);
-    }
-    if !fraction.is_empty() {
-        return Err(Failure::Syntax);
-    }
-    let no_date = fields.year.is_none() && fields.month.is_none() && fields.day.is_none();
-    if digits.len() >= 6 && no_date {
-        let (rest, day) = digits.split_at(digits.len() - 2);
-        let (year, month) = rest.split_at(rest.len() - 2);
-        let (month, day) = (number(month)?, number(day)?);
-        // That the year is too large is said last.
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return Err(match fields.time_only {
-                true => Failure::Syntax,
-                false => Failure::MonthOrDay,
-            });
-        }
-        set_year(year, fields)?;
-        fields.month = Some(month);
-        fields.day = Some(day);
-        return Ok(());
-    }
-    if digits.len() > 2 {
-        return set_year(digits, fields);
-    }
-    match (fields.year, fields.month, fields.day) {
-        (_, Some(_), Some(_)) => set_year(digits, fields),
-        (_, Some(_), None) => set_once(&mut fields.day, number(digits)?),
-        (Some(_), None, _) => set_once(&mut fields.month, number(digits)?),
-        (None, None, Some(_)) => set_once(&mut fields.month, number(digits)?),
-        (None, None, None) if order == DateOrder::Dmy => set_once(&mut fields.day, number(digits)?),
-        (None, None, None) if order == DateOrder::Ymd => set_year(digits, fields),
-        (None, None, None) => set_once(&mut fields.month, number(digits)?),
-    }
-}
-
-/// `hhmm` or `hhmmss[.ffffff]`
-fn decode_packed_time(digits: &str, fraction: &str, fields: &mut Fields) -> Decoded<()> {
-    let text = match digits.len() {
-        4 => format!("{}:{}", &digits[..2], &digits[2..]),
-        6 if fraction.is_empty() => format!("{}:{}:{}", &digits[..2], &digits[2..4], &digits[4..]),
-        6 => format!("{}:{}:{}.{fraction}", &digits[..2], &digits[2..4], &digits[4..]),
-        _ => return Err(Failure::Syntax),
-    };
-    set_once(&mut fields.time_us, decode_time(&text)?)
-}
-
-/// Microseconds of a fraction's digits, rounded half to even as `rint` does.
-pub(super) fn fraction_us(digits: &str) -> i64 {
-    if digits.len() <= 6 {
-        return digits.bytes().fold(0, |value, b| value * 10 + (b - b'0') as i64)
-            * 10i64.pow(6 - digits.len() as u32);
-    }
-    let value: f64 = format!("0.{digits}").parse().expect("digits are a number");
-    (value * 1e6).round_ties_even() as i64
-}
-
-fn decode_time(text: &str) -> Decoded<i64> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let mut parts = clock.split(':');
-    let mut part = || match parts.next() {
-        Some("") => Err(Failure::Syntax),
-        Some(digits) => digits
-            .parse::<u32>()
-            .map(|value| Some(value as i64))
-            .map_err(|_| Failure::FieldOverflow),
-        None => Ok(None),
-    };
-    let (hour, minute, second) = (part()?, part()?, part()?);
-    let (Some(hour), Some(minute), None) = (hour, minute, part()?) else {
-        return Err(Failure::Syntax);
-    };
-    if second.is_none() && !fraction.is_empty() {
-        return Err(Failure::Syntax);
-    }
-    let second = second.unwrap_or(0);
-    let us = ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction_us(fraction);
-    // A leap second may be written; 24:00:00 is the day's end.
-    if hour > 24 || minute > 59 || second > 60 || us > DAY_US {
-        return Err(Failure::FieldOverflow);
-    }
-    Ok(us)
-}
-
 /// `+h`, `+hh`, `+hhmm`, `+hh:mm[:ss]` as seconds east.
 fn decode_offset(text: &str) -> Decoded<i32> {
     let (sign, digits) = text.split_at(1);
@@ -564,7 +433,14 @@ fn decode_offset(text: &str) -> Decoded<i32> {
     })
 }
 
-fn finish(fields: Fields) -> Decoded<Moment> {
+fn finish(mut fields: Fields) -> Decoded<Moment> {
+    if fields.clock.iter().any(Option::is_some) {
+        if fields.time_only && fields.clock.iter().any(Option::is_none) {
+            return Err(Failure::Syntax);
+        }
+        let us = fields.clock.iter().flatten().sum();
+        set_once(&mut fields.time_us, us)?;
+    }
     let mut time_us = fields.time_us;
     if fields.time_only && time_us.is_none() && fields.special.is_none() {
         return Err(Failure::Syntax);
