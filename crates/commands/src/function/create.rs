@@ -161,6 +161,10 @@ fn define(
     }
     // There must be a language of the name.
     routine::language(&language, context)?;
+    if options.several_bodies {
+        let message = format!("only one AS item needed for language \"{language}\"");
+        return Err(invalid(message));
+    }
     let arguments = arguments(create, &language, context)?;
     let (result, returns_set) = result(create, &arguments, context)?;
     check_polymorphic(&arguments, result)?;

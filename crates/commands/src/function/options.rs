@@ -13,6 +13,8 @@ use mote_executor::context::StatementContext;
 pub(super) struct Options {
     pub language: Option<String>,
     pub body: Option<String>,
+    /// AS has several strings: an object file and a symbol, for C.
+    pub several_bodies: bool,
     pub volatility: Option<char>,
     pub strict: Option<bool>,
     pub security_definer: Option<bool>,
@@ -61,7 +63,10 @@ impl Options {
         }
         match (name, value) {
             ("language", Some(value)) => once(&mut self.language, word(value), conflicting),
-            ("as", Some(value)) => once(&mut self.body, body_text(value)?, conflicting),
+            ("as", Some(value)) => {
+                self.several_bodies = matches!(value, OptionValue::List(parts) if parts.len() > 1);
+                once(&mut self.body, body_text(value)?, conflicting)
+            }
             ("volatility", Some(value)) => once(
                 &mut self.volatility,
                 // The first letter is pg_proc.provolatile.
@@ -143,14 +148,14 @@ fn positive(value: &OptionValue, clause: &str) -> SqlResult<f64> {
     ))
 }
 
-/// AS. Two strings, an object file and a symbol, are for C.
+/// The first string of AS.
 fn body_text(value: &OptionValue) -> SqlResult<String> {
-    match value {
-        OptionValue::String(text) => Ok(text.to_string()),
-        OptionValue::List(parts) => match parts.as_slice() {
-            [OptionValue::String(text)] => Ok(text.to_string()),
-            _ => Err(invalid("only one AS item needed for language \"sql\"")),
-        },
+    let first = match value {
+        OptionValue::List(parts) => parts.first(),
+        one => Some(one),
+    };
+    match first {
+        Some(OptionValue::String(text)) => Ok(text.to_string()),
         _ => Err(SqlError::internal("AS has a text")),
     }
 }

@@ -198,7 +198,18 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
 /// "CHECK constraints cannot be marked DEFERRABLE" and its kin.
 fn is_unsupported_clause(message: &str) -> bool {
     message.contains(" constraints cannot be marked ")
-        || message == "CREATE OR REPLACE CONSTRAINT TRIGGER is not supported"
+        || message.ends_with("is only supported for ON DELETE actions")
+        || message.ends_with("not yet implemented")
+        || message.ends_with("is no longer supported")
+        || message.ends_with("are not supported")
+        || matches!(
+            message,
+            "CREATE OR REPLACE CONSTRAINT TRIGGER is not supported"
+                | "CREATE SCHEMA IF NOT EXISTS cannot include schema elements"
+                | "WITH CHECK OPTION not supported on recursive views"
+                | "current database cannot be changed"
+                | "dropping an enum value is not implemented"
+        )
 }
 
 /// The grammar hands out messages without their SQLSTATE: these are the ones that are not 42601.
@@ -222,13 +233,14 @@ fn state_of_message(message: &str) -> SqlState {
         ("frame start cannot be", state::WINDOWING_ERROR),
         ("frame end cannot be", state::WINDOWING_ERROR),
         ("aggregates cannot", state::FEATURE_NOT_SUPPORTED),
+        (
+            "an ordered-set aggregate with a VARIADIC",
+            state::FEATURE_NOT_SUPPORTED,
+        ),
         ("role name \"", state::RESERVED_NAME),
         ("unrecognized row security option", state::SYNTAX_ERROR),
     ];
-    if is_unsupported_clause(message)
-        || message.ends_with("is not yet implemented")
-        || message.ends_with("are not supported")
-    {
+    if is_unsupported_clause(message) {
         return state::FEATURE_NOT_SUPPORTED;
     }
     let known = NOT_SYNTAX.iter().find(|(prefix, _)| message.starts_with(prefix));
