@@ -24,19 +24,57 @@ impl Program {
         let inputs = inputs.iter().map(compile_node).collect::<SqlResult<_>>()?;
         Ok(Arc::new(Program { kind, all, inputs }))
     }
+}
 
-    /// How often a row goes out that has come so often from the left and from the right: the SQL standard's counts, by which
-    /// nulls are equal.
-    fn times(&self, left: u64, right: u64) -> u64 {
-        let times = match self.kind {
-            SetOperationKind::Union => left + right,
-            SetOperationKind::Intersect => left.min(right),
-            SetOperationKind::Except if self.all => left.saturating_sub(right),
-            // EXCEPT drops every copy of a row that the right side has; EXCEPT ALL takes away as many as there are.
-            SetOperationKind::Except if right > 0 => 0,
-            SetOperationKind::Except => left,
+/// How often a distinct row has come: the SQL standard's counts, by which nulls are equal. Each row that comes is counted where it
+/// is, so that a further input costs what it yields and not what came before it.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// INTERSECT: how often every input before `input` has yielded the row.
+    before: u64,
+    /// How often the row goes out, as far as the inputs have been read; of INTERSECT how often `input` has yielded it.
+    times: u64,
+    /// INTERSECT: the last input that yielded the row. One that an input has left out does not count any more.
+    input: usize,
+}
+
+impl Count {
+    /// The row comes from an input, the first being 0.
+    fn come(&mut self, program: &Program, input: usize) {
+        match program.kind {
+            SetOperationKind::Except if input > 0 => {
+                // EXCEPT drops every copy of a row that the right side has; EXCEPT ALL takes away as many as there are.
+                self.times = if program.all {
+                    self.times.saturating_sub(1)
+                } else {
+                    0
+                };
+            }
+            SetOperationKind::Intersect if input > self.input => {
+                let missed = input - self.input > 1;
+                self.before = if missed { 0 } else { self.met() };
+                (self.times, self.input) = (1, input);
+            }
+            _ => self.times += 1,
+        }
+    }
+
+    /// How often all inputs up to the last one that yielded the row have yielded it.
+    fn met(&self) -> u64 {
+        match self.input {
+            0 => self.times,
+            _ => self.before.min(self.times),
+        }
+    }
+
+    /// How often the row goes out when all inputs have been read.
+    fn total(&self, program: &Program) -> u64 {
+        let times = match program.kind {
+            SetOperationKind::Intersect if self.input + 1 < program.inputs.len() => 0,
+            SetOperationKind::Intersect => self.met(),
+            _ => self.times,
         };
-        if self.all { times } else { times.min(1) }
+        if program.all { times } else { times.min(1) }
     }
 }
 
@@ -46,8 +84,8 @@ pub struct State {
     inputs: Vec<Box<dyn Operator>>,
     /// Each distinct row once.
     rows: RowSet,
-    /// Per row: how often it goes out.
-    counts: Vec<u64>,
+    /// Per row.
+    counts: Vec<Count>,
     /// All inputs have been read to their ends.
     filled: bool,
     position: usize,
@@ -69,10 +107,7 @@ impl State {
     }
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        let mut here: Vec<u64> = Vec::new();
         for (step, input) in self.inputs.iter_mut().enumerate() {
-            here.clear();
-            here.resize(self.counts.len(), 0);
             // Rows that only a further input has matter to UNION alone.
             let takes_new = step == 0 || self.program.kind == SetOperationKind::Union;
             while input.next(runtime)? {
@@ -84,18 +119,10 @@ impl State {
                 } else {
                     continue;
                 };
-                if number == here.len() {
-                    here.push(0);
-                    self.counts.push(0);
+                if number == self.counts.len() {
+                    self.counts.push(Count::default());
                 }
-                here[number] += 1;
-            }
-            for (count, here) in self.counts.iter_mut().zip(&here) {
-                runtime.burn(1)?;
-                *count = match step {
-                    0 => *here,
-                    _ => self.program.times(*count, *here),
-                };
+                self.counts[number].come(&self.program, step);
             }
         }
         Ok(())
@@ -108,7 +135,7 @@ impl Operator for State {
             self.fill(runtime)?;
             self.filled = true;
             self.position = 0;
-            self.repeats = self.counts.first().copied().unwrap_or(0);
+            self.repeats = self.counts.first().map_or(0, |count| count.total(&self.program));
         }
         // Rows go out in the order in which they first came, each as often as the counts say.
         while self.position < self.rows.len() {
@@ -118,7 +145,7 @@ impl Operator for State {
             }
             self.position += 1;
             if self.position < self.rows.len() {
-                self.repeats = self.counts[self.position];
+                self.repeats = self.counts[self.position].total(&self.program);
             }
         }
         Ok(false)

@@ -125,7 +125,6 @@ impl State {
         table: &Table,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
-        let program = Arc::clone(&self.program);
         let transaction = runtime.transaction();
         // The version that the scan has read, by the statement's snapshot: the write compares with it.
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
@@ -137,6 +136,7 @@ impl State {
                 // Deleted for an earlier row of the join, kept by a trigger, or deleted by another transaction.
                 Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
                 Written::Changed(newest) => {
+                    let program = &self.program;
                     let locked = |scan| scan == program.scan;
                     let (input, marks) = (&program.input, &program.marks);
                     let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);

@@ -183,7 +183,6 @@ impl State {
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
-        let program = Arc::clone(&self.program);
         let transaction = runtime.transaction();
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
             return Ok(false);
@@ -196,6 +195,7 @@ impl State {
                 // A row that a join yields twice is updated once, by the first match (PostgreSQL's TM_SelfModified).
                 Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
                 Written::Changed(newest) => {
+                    let program = &self.program;
                     let locked = |scan| scan == program.scan;
                     let (input, marks) = (&program.input, &program.marks);
                     let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);

@@ -37,3 +37,17 @@ select * from u2 except select * from u1 order by 1;
 select pg_typeof(a), pg_typeof(b) from (select * from u1 union all select * from u2) x limit 1;
 create table u3 as select * from u1 union select * from u2;
 select count(*) from u3;
+-- Chains: each further one against what has been left.
+create table u4 (a int);
+insert into u4 values (1), (1), (1), (2), (2), (3), (null), (null);
+select * from u4 except all select 1 except all select 1 except all select 2 order by 1;
+select * from u4 except all select 1 except all select 9 except all (select 1 union all select 1 union all select 1) order by 1;
+select * from u4 except select 1 except select 3 order by 1;
+select * from u4 intersect all select * from u4 where a < 3 intersect all (select 1 union all select 1 union all select 4) order by 1;
+select * from u4 intersect select 1 intersect select 2;
+select * from u4 intersect (select 1 union select 2) intersect select 2;
+select * from u4 intersect all select 5 intersect all select * from u4;
+select * from u4 intersect all select * from u4 intersect all select * from u4 order by 1;
+select * from u4 intersect all select null intersect all select null;
+select 1 union select 2 union all select 2 except select 1 intersect select 1 order by 1;
+drop table u4;
