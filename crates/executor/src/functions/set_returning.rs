@@ -118,6 +118,12 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 Ok(vec![Datum::from(key), raw_text(Some(raw))?])
             })?))
         },
+        "json_to_recordset"
+        | "jsonb_to_recordset"
+        | "json_populate_recordset"
+        | "jsonb_populate_recordset" => {
+            |runtime, site, a| Ok(list(mote_functions::json::recordset(runtime.format(), site, a)?))
+        }
         "pg_create_physical_replication_slot"
         | "pg_copy_physical_replication_slot_a"
         | "pg_copy_physical_replication_slot_b" => |runtime, _, a| slots::made(runtime, a).map(rows),

@@ -210,11 +210,15 @@ impl State {
     }
 }
 
-/// Puts a produced row into its columns: a lone record is taken apart, if it is what the columns say.
+/// Puts a produced row into its columns: a lone record is taken apart, unless it is the value of a column itself.
 fn spread(produced: &mut Vec<Datum>, columns: &[ColumnType], row: &mut Vec<Datum>) -> SqlResult<()> {
-    let is_record = |columns: &[ColumnType]| matches!(columns, [only] if is_row(only.oid));
+    let is_value = |ty: &RowType| match (columns, ty.types.as_slice()) {
+        ([column], [field]) if field.oid == column.oid => false,
+        ([column], _) => is_row(column.oid),
+        _ => false,
+    };
     match produced.as_mut_slice() {
-        [Datum::Record(record)] if !is_record(columns) => {
+        [Datum::Record(record)] if !is_value(&record.ty) => {
             check_structure(&record.ty.types, columns)?;
             row.append(&mut record.fields);
         }

@@ -23,11 +23,8 @@ pub(super) fn body(name: &str) -> Option<Body> {
         }),
         "jsonb_delete_idx" => Body::Pure(|a| delete_index(jsonb(&a[0]), int4(&a[1]))),
         "jsonb_delete_path" => Body::Pure(|a| path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Delete)),
-        "jsonb_set" => Body::Pure(|a| {
-            let create = a.get(3).and_then(Datum::as_bool).unwrap_or(true);
-            let value = jsonb(&a[2]);
-            path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Set { value, create })
-        }),
+        "jsonb_set" => Body::Pure(|a| set(a, jsonb(&a[2]))),
+        "jsonb_set_lax" => Body::Pure(set_lax),
         "jsonb_insert" => Body::Pure(|a| {
             let after = a.get(3).and_then(Datum::as_bool).unwrap_or(false);
             let value = jsonb(&a[2]);
@@ -35,6 +32,44 @@ pub(super) fn body(name: &str) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+fn set(a: &[Datum], value: &Json) -> SqlResult<Datum> {
+    let create = a.get(3).and_then(Datum::as_bool).unwrap_or(true);
+    path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Set { value, create })
+}
+
+/// jsonb_set where the value may be NULL: what that means the last argument says.
+fn set_lax(a: &[Datum]) -> SqlResult<Datum> {
+    if a[0].is_null() || a[1].is_null() || a.get(3).is_some_and(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    let treatment = match a.get(4) {
+        None => Some("use_json_null"),
+        Some(given) => given.as_str(),
+    };
+    match (&a[2], treatment) {
+        (_, None) => Err(unknown_treatment()),
+        (Datum::Jsonb(value), _) => set(a, value),
+        (_, Some("use_json_null")) => set(a, &Json::Null),
+        (_, Some("delete_key")) => path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Delete),
+        (_, Some("return_target")) => a[0].try_clone(),
+        (_, Some("raise_exception")) => Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "JSON value must not be null",
+        )
+        .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
+        .hint(
+            "To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.",
+        )),
+        (_, Some(_)) => Err(unknown_treatment()),
+    }
+}
+
+fn unknown_treatment() -> SqlError {
+    let message = "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \
+                   \"raise_exception\"";
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
 /// The elements of an array of keys, which has one dimension.

@@ -2,7 +2,7 @@
 //!
 //! Read this file first, then `construct` (both from values of other types), `scan` (members of `json`, which is text
 //! that was checked on input and whose members keep their spelling), `tree` (members of `jsonb`, which is a tree), and
-//! `change`, `path` and `assign` (other trees from a tree). What is built for `jsonb` is built as text first and parsed once.
+//! `change`, `path` and `assign` (other trees from a tree), `record` (rows from either). What is built for `jsonb` is built as text first and parsed once.
 //!
 //! Source: PostgreSQL's json.c, jsonfuncs.c, jsonb.c, jsonb_op.c, by behaviour.
 
@@ -10,8 +10,10 @@ mod assign;
 mod change;
 mod construct;
 mod path;
+mod record;
 mod scan;
 mod tree;
+mod value;
 
 use compact_str::CompactString;
 use mote_common::error::state;
@@ -24,6 +26,7 @@ use crate::Body;
 
 pub use assign::{assign, empty};
 pub use construct::{JsonObjectBuilder, array_of, to_json};
+pub use record::recordset;
 pub use scan::{checked_escapes, raw_elements, raw_members, raw_text};
 pub use tree::{member, tree, tree_text};
 
@@ -32,6 +35,7 @@ pub fn body(name: &str) -> Option<Body> {
         .or_else(|| scan::body(name))
         .or_else(|| tree::body(name))
         .or_else(|| change::body(name))
+        .or_else(|| record::body(name))
 }
 
 /// The text of a `jsonb`.

@@ -21,7 +21,9 @@ use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::builtin::cast::cast_context;
-use crate::builtin::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
+use crate::builtin::function::{
+    AggregateId, Callable, FunctionId, FunctionSignature, callables_named, makes_rows_of_json,
+};
 use crate::expr::aggregate_call_exprs;
 use crate::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
 use mote_grammar::ast;
@@ -547,6 +549,11 @@ impl Binder<'_> {
         let signature = function.signature();
         if let Some(special) = session_call(signature.body, &arguments, ty) {
             return Ok(special);
+        }
+        if makes_rows_of_json(signature.body)
+            && let Some(base) = arguments.first()
+        {
+            self.refuse_domains_within(base.ty().oid)?;
         }
         let call = Expr::Call {
             function,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::ColumnType;
 use mote_types::catalog::user::{is_composite, is_row};
+use mote_types::{ColumnType, Datum};
 
 use super::Binder;
 use super::query::{FromJoin, FromTree, FunctionItem, ItemColumn, ItemKind};
 use super::scope::{Clause, ScopeItem, ScopeSource};
 use crate::access::{RelationLock, privilege};
+use crate::builtin::function::makes_rows_of_json;
 use crate::catalog::{Relation, RelationKind};
 use crate::expr::Expr;
 use mote_grammar::ast;
@@ -300,9 +301,8 @@ impl Binder<'_> {
                 let output = output_name(&bound);
                 let name = output.clone().unwrap_or(name);
                 let new = self.function_columns(&bound, &name, definitions, call.location)?;
-                if let (Expr::Routine(call), false) = (&mut bound, definitions.is_empty()) {
-                    let column = |column: &ItemColumn| (column.name.to_string(), column.ty);
-                    call.columns = Some(new.iter().map(column).collect());
+                if !definitions.is_empty() {
+                    self.describe_record(&mut bound, &new)?;
                 }
                 // A single scalar function's column takes the alias's name, unless its result has one.
                 let rename = single && new.len() == 1 && !is_row(bound.ty().oid) && output.is_none();
@@ -396,6 +396,32 @@ impl Binder<'_> {
                 "a column definition list is required for functions returning \"record\"",
             )),
         }
+    }
+
+    /// Tells a function what the column definition list of the query says of its record.
+    fn describe_record(&self, call: &mut Expr, columns: &[ItemColumn]) -> SqlResult<()> {
+        match call {
+            Expr::Routine(call) => {
+                let column = |column: &ItemColumn| (column.name.to_string(), column.ty);
+                call.columns = Some(columns.iter().map(column).collect());
+            }
+            // As a row of NULLs behind the arguments.
+            Expr::Call {
+                function, arguments, ..
+            } if makes_rows_of_json(function.signature().body) => {
+                for column in columns {
+                    self.refuse_domains_within(column.ty.element().unwrap_or(column.ty).oid)?;
+                }
+                let null = |column: &ItemColumn| Expr::Constant(Datum::Null, column.ty);
+                arguments.push(Expr::Row {
+                    fields: columns.iter().map(null).collect(),
+                    names: columns.iter().map(|column| column.name.clone()).collect(),
+                    ty: ColumnType::RECORD,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn join(&mut self, join: &ast::Join) -> SqlResult<BoundItem> {

@@ -8,6 +8,8 @@ use mote_types::oid::*;
 /// The arguments of what runs a `jsonpath`.
 pub(super) const PATH_NAMES: &[&str] = &["target", "path", "vars", "silent"];
 pub(super) const PATH_DEFAULTS: &[&str] = &["'{}'::jsonb", "false"];
+/// The arguments of the older functions that make rows.
+pub(super) const BASE_NAMES: &[&str] = &["base", "from_json", "use_json_as_text"];
 
 #[rustfmt::skip]
 pub(super) const SIGNATURES: &[FunctionSignature] = &[
@@ -26,7 +28,9 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3201, "json_build_object", "json_build_object_noargs", &[], JSON).called_on_null().stable(),
     function(3202, "json_object", "json_object", &[TEXT_ARRAY], JSON),
     function(3203, "json_object", "json_object_two_arg", &[TEXT_ARRAY, TEXT_ARRAY], JSON),
+    function(3204, "json_to_record", "json_to_record", &[JSON], RECORD).stable(),
     function(3207, "jsonb_array_length", "jsonb_array_length", &[JSONB], INT4),
+    function(3209, "jsonb_populate_record", "jsonb_populate_record", &[ANYELEMENT, JSONB], ANYELEMENT).called_on_null().stable(),
     function(3210, "jsonb_typeof", "jsonb_typeof", &[JSONB], TEXT),
     function(3214, "jsonb_object_field_text", "jsonb_object_field_text", &[JSONB, TEXT], TEXT),
     function(3215, "jsonb_array_element", "jsonb_array_element", &[JSONB, INT4], JSONB),
@@ -48,6 +52,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3306, "jsonb_pretty", "jsonb_pretty", &[JSONB], TEXT),
     function(3343, "jsonb_delete", "jsonb_delete_array", &[JSONB, TEXT_ARRAY], JSONB).variadic(TEXT),
     function(3478, "jsonb_object_field", "jsonb_object_field", &[JSONB, TEXT], JSONB),
+    function(3490, "jsonb_to_record", "jsonb_to_record", &[JSONB], RECORD).stable(),
     function(3579, "jsonb_insert", "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).named(&["jsonb_in", "path", "replacement", "insert_after"], &["false"]),
     function(3787, "to_jsonb", "to_jsonb", &[ANYELEMENT], JSONB).stable(),
     function(3940, "jsonb_extract_path_text", "jsonb_extract_path_text", &[JSONB, TEXT_ARRAY], TEXT).variadic(TEXT),
@@ -58,6 +63,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3951, "json_extract_path", "json_extract_path", &[JSON, TEXT_ARRAY], JSON).variadic(TEXT),
     function(3953, "json_extract_path_text", "json_extract_path_text", &[JSON, TEXT_ARRAY], TEXT).variadic(TEXT),
     function(3956, "json_array_length", "json_array_length", &[JSON], INT4),
+    function(3960, "json_populate_record", "json_populate_record", &[ANYELEMENT, JSON, BOOL], ANYELEMENT).named(BASE_NAMES, &["false"]).called_on_null().stable(),
     function(3968, "json_typeof", "json_typeof", &[JSON], TEXT),
     function(4005, "jsonb_path_exists", "jsonb_path_exists", &[JSONB, JSONPATH, JSONB, BOOL], BOOL).named(PATH_NAMES, PATH_DEFAULTS),
     function(4007, "jsonb_path_query_array", "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).named(PATH_NAMES, PATH_DEFAULTS),
@@ -76,4 +82,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(4048, "jsonb_exists_any", "jsonb_exists_any", &[JSONB, TEXT_ARRAY], BOOL),
     function(4049, "jsonb_exists_all", "jsonb_exists_all", &[JSONB, TEXT_ARRAY], BOOL),
     function(4050, "jsonb_contained", "jsonb_contained", &[JSONB, JSONB], BOOL),
+    function(5054, "jsonb_set_lax", "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL, TEXT], JSONB)
+        .named(&["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"], &["true", "'use_json_null'::text"])
+        .called_on_null(),
 ];

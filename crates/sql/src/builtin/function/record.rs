@@ -1,6 +1,6 @@
 //! The columns of functions that return records: what pg_proc keeps as OUT parameters.
 //!
-//! Leaves out functions whose record the query itself describes (a column definition list).
+//! Of functions whose record the query itself describes (a column definition list) it tells which they are.
 
 use mote_common::Oid;
 use mote_types::ColumnType;
@@ -72,4 +72,13 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
         ],
         _ => return None,
     })
+}
+
+/// Does it make rows of JSON, as their first argument or the query's column definition list describes them?
+pub fn makes_rows_of_json(body: &str) -> bool {
+    let made = body.strip_prefix("jsonb_").or_else(|| body.strip_prefix("json_"));
+    matches!(
+        made,
+        Some("to_record" | "to_recordset" | "populate_record" | "populate_recordset")
+    )
 }

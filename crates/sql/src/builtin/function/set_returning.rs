@@ -2,7 +2,7 @@
 //!
 //! Facts of `pg_proc`: see `function` for what the columns mean. Ordered by OID.
 
-use super::json::{PATH_DEFAULTS, PATH_NAMES};
+use super::json::{BASE_NAMES, PATH_DEFAULTS, PATH_NAMES};
 use super::{FunctionSignature, function};
 use mote_types::oid::*;
 
@@ -29,6 +29,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3035, "pg_listening_channels", "pg_listening_channels", &[], TEXT).set().stable(),
     function(1179, "jsonb_path_query_tz", "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).set().named(PATH_NAMES, PATH_DEFAULTS).stable(),
     function(4006, "jsonb_path_query", "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).set().named(PATH_NAMES, PATH_DEFAULTS),
+    function(3205, "json_to_recordset", "json_to_recordset", &[JSON], RECORD).set().called_on_null().stable(),
     function(3208, "jsonb_each", "jsonb_each", &[JSONB], RECORD).set(),
     function(3219, "jsonb_array_elements", "jsonb_array_elements", &[JSONB], JSONB).set(),
     function(3259, "generate_series", "generate_series_step_numeric", &[NUMERIC, NUMERIC, NUMERIC], NUMERIC).set(),
@@ -36,6 +37,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3423, "pg_partition_tree", "pg_partition_tree", &[REGCLASS], RECORD).set().volatile(),
     function(3425, "pg_partition_ancestors", "pg_partition_ancestors", &[REGCLASS], REGCLASS).set().volatile(),
     function(3465, "jsonb_array_elements_text", "jsonb_array_elements_text", &[JSONB], TEXT).set(),
+    function(3475, "jsonb_populate_recordset", "jsonb_populate_recordset", &[ANYELEMENT, JSONB], ANYELEMENT).set().called_on_null().stable(),
+    function(3491, "jsonb_to_recordset", "jsonb_to_recordset", &[JSONB], RECORD).set().called_on_null().stable(),
     function(3931, "jsonb_object_keys", "jsonb_object_keys", &[JSONB], TEXT).set(),
     function(3932, "jsonb_each_text", "jsonb_each_text", &[JSONB], RECORD).set(),
     function(3955, "json_array_elements", "json_array_elements", &[JSON], JSON).set(),
@@ -49,6 +52,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(4221, "pg_copy_physical_replication_slot", "pg_copy_physical_replication_slot_b", &[NAME, NAME], RECORD).set().volatile(),
     function(3958, "json_each", "json_each", &[JSON], RECORD).set(),
     function(3959, "json_each_text", "json_each_text", &[JSON], RECORD).set(),
+    function(3961, "json_populate_recordset", "json_populate_recordset", &[ANYELEMENT, JSON, BOOL], ANYELEMENT)
+        .set().named(BASE_NAMES, &["false"]).called_on_null().stable(),
     function(3969, "json_array_elements_text", "json_array_elements_text", &[JSON], TEXT).set(),
     function(6160, "string_to_table", "text_to_table", &[TEXT, TEXT], TEXT).set().called_on_null(),
     function(6161, "string_to_table", "text_to_table_null", &[TEXT, TEXT, TEXT], TEXT).set().called_on_null(),

@@ -43,3 +43,10 @@ select '{"a":"\ud83d\ude04"}'::json -> 'a', '{"a":"\ud83d\ude04"}'::json ->> 'a'
 select '{"a":"\u0000"}'::json -> 'a'; select '{"a":"\u0000"}'::json ->> 'a'; select '"\u0000"'::jsonb; select '["\ud83d"]'::jsonb;
 select * from json_each('{"a":"\udc00"}'); select json_object_keys('{"\udc00":1}'); select json_strip_nulls('["\udc00"]');
 select json_strip_nulls(' { "a" : 1 , "b" : null, "c": [1, null , { "d": null , "e" : "x\ty\u00e9" } ], "a" : 1.50 } '), json_strip_nulls(' [ ] '), json_strip_nulls('null'), json_strip_nulls(' "a b" ');
+-- A value that may be NULL.
+select jsonb_set_lax('{"a":1,"b":2}', '{b}', null), jsonb_set_lax('{"a":1,"b":2}', '{b}', null, true, 'delete_key'), jsonb_set_lax('{"a":1,"b":2}', '{b}', null, true, 'return_target');
+select jsonb_set_lax('{"a":1}', '{b}', null, false), jsonb_set_lax('{"a":1}', '{b}', '3'), jsonb_set_lax('{"a":1}', '{b}', '3', true, 'nonsense'), jsonb_set_lax(null, '{b}', '3'), jsonb_set_lax('{}', '{b}', '3', null);
+select jsonb_set_lax('{"a":1}', '{a}', null, true, 'raise_exception');
+select jsonb_set_lax('{"a":1}', '{a}', null, true, 'nonsense');
+select jsonb_set_lax('{"a":1}', '{a}', '2', true, null);
+select jsonb_set_lax(jsonb_in => '{"a":1}', path => '{a}', replacement => null, null_value_treatment => 'delete_key');
