@@ -2,7 +2,7 @@
 //!
 //! Read `body` and `argument` first (how a body looks, what it takes out of its arguments), then any family: `arithmetic`, `math`,
 //! `text`, `pattern` (LIKE and regular expressions), `json`, `json_path` (jsonpath over jsonb), `range`, `enums`, `bytes` (byte
-//! strings, digests), `unicode` (normal forms, encodings), `pgcrypto` with `password`. `degrees` and `length` compute what others
+//! strings, digests), `unicode` (normal forms, encodings), `hash`, `size` (numbers of bytes), `pgcrypto` with `password`. `degrees` and `length` compute what others
 //! call. Some families offer more than bodies: what sets, aggregates and expressions of the executor are made of.
 //!
 //! Source: PostgreSQL's utils/adt (int.c, float.c, numeric.c, varlena.c, oracle_compat.c, like.c, regexp.c, json.c, jsonfuncs.c,
@@ -22,6 +22,7 @@ pub mod body;
 pub mod bytes;
 mod degrees;
 mod enums;
+mod hash;
 pub mod json;
 pub mod json_path;
 mod length;
@@ -30,6 +31,7 @@ mod password;
 pub mod pattern;
 mod pgcrypto;
 pub mod range;
+mod size;
 pub mod text;
 mod unicode;
 
@@ -48,4 +50,6 @@ pub fn body(name: &str) -> Option<Body> {
         .or_else(|| unicode::body(name))
         .or_else(|| json_path::body(name))
         .or_else(|| pgcrypto::body(name))
+        .or_else(|| hash::body(name))
+        .or_else(|| size::body(name))
 }

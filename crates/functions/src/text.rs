@@ -4,8 +4,11 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::type_shape;
 use mote_types::datum::{ELEMENT_COST, copy_text, lower, without_blanks};
-use mote_types::{CastContext, ColumnType, Datum, FormatSettings, cast, oid, operators, output_text};
+use mote_types::{
+    CastContext, ColumnType, Datum, FormatSettings, cast, format_type, oid, operators, output_text,
+};
 
 use crate::argument::{int4, text};
 use crate::length::{bit_length, negative_substring, substring_range};
@@ -34,6 +37,7 @@ pub fn body(name: &str) -> Option<Body> {
             Datum::Null => Ok(Datum::Null),
             separator => concat(format, site, a, 1, text(separator)),
         }),
+        "pg_collation_for" => Body::Typed(|_, site, _| collation_for(site.arguments[0])),
         "textlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(text(&a[0]))? as i32))),
         "bpcharlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(without_blanks(text(&a[0])))? as i32))),
         "textoctetlen" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32))),
@@ -100,6 +104,23 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
     // As a string it is taken over, as bytes it would be copied.
     let out = String::from_utf8(out).expect("text output is UTF-8");
     Ok(CompactString::from(out))
+}
+
+/// COLLATION FOR (..), as the type says. What a query writes behind COLLATE the binder has answered.
+fn collation_for(ty: ColumnType) -> SqlResult<Datum> {
+    /// pg_collation's row of `C`, which the type `name` has.
+    const C: u32 = 950;
+    if ty.oid == oid::UNKNOWN {
+        return Ok(Datum::Null);
+    }
+    match type_shape(ty.oid).map_or(0, |info| info.collation.0) {
+        0 => {
+            let message = format!("collations are not supported by type {}", format_type(ty.oid, -1));
+            Err(SqlError::new(state::DATATYPE_MISMATCH, message))
+        }
+        C => Ok(Datum::from("\"C\"")),
+        _ => Ok(Datum::from("\"default\"")),
+    }
 }
 
 /// `||` of a text and any other value.

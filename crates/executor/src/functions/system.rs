@@ -8,13 +8,14 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
+use mote_types::datetime::arithmetic::timestamptz_plus;
 use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric, oid};
 
 use super::restricted::{refuse_in_recovery, require_superuser};
 use super::{
-    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value,
-    recovery, slots, text,
+    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, interval, lsn, numeric,
+    oid as oid_value, recovery, slots, text,
 };
 use crate::context::StatementContext;
 use crate::runtime::Runtime;
@@ -93,12 +94,23 @@ fn session(name: &str) -> Option<Body> {
             mote_types::encode_storage(&a[0], site.arguments[0], &mut stored);
             Ok(Datum::Int4(stored.len() as i32))
         }),
-        "hashtext" => Body::Pure(|a| {
-            Ok(Datum::Int4(
-                mote_types::lookup3::hash_any(text(&a[0]).as_bytes()) as i32
-            ))
+        "pg_sleep" => Body::Runtime(|runtime, _, a| sleep(runtime, float8(&a[0]))),
+        "pg_sleep_for" => Body::Runtime(|runtime, _, a| {
+            let now = runtime.session().clock_us();
+            let end = timestamptz_plus(now, interval(&a[0]), &runtime.format().time_zone)?;
+            sleep(runtime, (end as f64 - now as f64) / 1e6)
         }),
-        "pg_sleep" => Body::Runtime(sleep),
+        "pg_sleep_until" => Body::Runtime(|runtime, _, a| {
+            let now = runtime.session().clock_us();
+            let Datum::TimestampTz(end) = a[0] else {
+                return Ok(Datum::Null);
+            };
+            sleep(runtime, (end as f64 - now as f64) / 1e6)
+        }),
+        // As much of the text as `pg_stat_activity` shows.
+        "current_query" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::from(runtime.session().activity.doing().query.as_str())))
+        }
         "pg_stat_reset" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             let database = runtime.session().catalog.database;
@@ -402,9 +414,9 @@ fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
     Datum::Int4(arguments.iter().filter(|value| value.is_null() == nulls).count() as i32)
 }
 
-/// pg_sleep. The session is parked; a cancel or statement_timeout ends it.
-fn sleep(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
-    let seconds = float8(&a[0]).max(0.0);
+/// pg_sleep and its kin. The session is parked; a cancel or statement_timeout ends it.
+fn sleep(runtime: &mut Runtime<'_, '_>, seconds: f64) -> SqlResult<Datum> {
+    let seconds = seconds.max(0.0);
     let context = runtime.context();
     let until = context
         .session
@@ -554,8 +566,6 @@ fn storage(name: &str) -> Option<Body> {
             let report = runtime.database().engine().memory();
             Ok(Datum::Int8(report.used_bytes as i64))
         }),
-        "pg_size_pretty" => Body::Pure(|a| Ok(Datum::from(size_pretty(int8(&a[0]) as i128)))),
-        "pg_size_pretty_numeric" => Body::Pure(|a| size_pretty_numeric(numeric(&a[0])).map(Datum::from)),
         "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Body::Runtime(|runtime, _, _| {
             refuse_in_recovery(runtime.database())?;
             runtime.transaction().note_view();
@@ -656,46 +666,6 @@ fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, index
         0
     };
     Datum::Int8(own + index)
-}
-
-/// As `size_pretty`, for any number of bytes; fractions show below the first unit.
-fn size_pretty_numeric(bytes: &Numeric) -> SqlResult<String> {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes.abs() < Numeric::from(10 * 1024) {
-        return Ok(format!("{bytes} bytes"));
-    }
-    // One bit more than the unit is kept for the rounding.
-    let mut halves = bytes.div_trunc(&Numeric::from(512))?;
-    let mut unit = 0;
-    while unit + 1 < UNITS.len() && halves.abs() >= Numeric::from(20 * 1024 - 1) {
-        halves = halves.div_trunc(&Numeric::from(1024))?;
-        unit += 1;
-    }
-    let step = Numeric::from(if halves.is_negative() { -1 } else { 1 });
-    let rounded = halves.add(&step)?.div_trunc(&Numeric::from(2))?;
-    Ok(format!("{rounded} {}", UNITS[unit]))
-}
-
-/// Powers of 1024, each up to ten of the next, rounded half away from zero.
-fn size_pretty(bytes: i128) -> String {
-    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
-    let (mut value, mut unit) = (bytes, 0);
-    if value.abs() < 10 * 1024 {
-        return format!("{value} bytes");
-    }
-    // One bit more than the unit is kept for the rounding.
-    value /= 512;
-    unit += 1;
-    while unit + 1 < UNITS.len() && value.abs() >= 20 * 1024 - 1 {
-        value /= 1024;
-        unit += 1;
-    }
-    let rounded = if value >= 0 {
-        (value + 1) / 2
-    } else {
-        (value - 1) / 2
-    };
-    format!("{rounded} {}", UNITS[unit])
 }
 
 /// The transaction's number, as `xid8` or, by its older names, as `int8`.

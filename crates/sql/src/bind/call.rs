@@ -11,7 +11,7 @@ use mote_types::cast::find_cast;
 use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::catalog::{category, category_of, polymorphism};
-use mote_types::{ColumnType, oid, type_by_name};
+use mote_types::{ColumnType, Datum, oid, type_by_name};
 
 use super::coerce::spelled_out;
 use super::compare::Placed;
@@ -145,7 +145,10 @@ impl Binder<'_> {
             Callable::Window(id) => self.window_function(call, id, resolved.arguments, resolved.result),
             Callable::Function(id) => {
                 self.check_plain_call(call, name)?;
-                self.plain_call(id, resolved, call.location)
+                match self.written_collation(name, call) {
+                    Some(collation) => Ok(Expr::Constant(Datum::text(collation), ColumnType::TEXT)),
+                    None => self.plain_call(id, resolved, call.location),
+                }
             }
         }
     }
@@ -399,8 +402,12 @@ impl Binder<'_> {
             converted.push(match &expr {
                 // What comes back will not know a length.
                 _ if any_type => spelled_out(self.coerce_argument(expr, *ty, place)?, place),
-                // The one function whose answer tells a literal without a type from a text.
-                Expr::Constant(_, ty) if name == "pg_typeof" && ty.oid == oid::UNKNOWN => expr,
+                // The functions whose answers tell a literal without a type from a text.
+                Expr::Constant(_, ty)
+                    if matches!(name, "pg_typeof" | "pg_collation_for") && ty.oid == oid::UNKNOWN =>
+                {
+                    expr
+                }
                 _ => self.coerce_argument(expr, *ty, place)?,
             });
         }

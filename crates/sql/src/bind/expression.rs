@@ -467,6 +467,24 @@ impl Binder<'_> {
             }
         }
     }
+
+    /// COLLATION FOR (x COLLATE y) is y, quoted where it has to be.
+    pub(super) fn written_collation(&self, name: &str, call: &ast::FunctionCall) -> Option<String> {
+        let [argument] = call.arguments.as_slice() else {
+            return None;
+        };
+        let ExprKind::Collate { collation, .. } = &argument.value.kind else {
+            return None;
+        };
+        let (is_asked, collation) = (name == "pg_collation_for", collation.last());
+        let is_plain = collation
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        is_asked.then(|| match is_plain && collation != "default" {
+            true => collation.to_string(),
+            false => format!("\"{collation}\""),
+        })
+    }
 }
 
 /// A literal of bits; its digits are behind the letter of their base.

@@ -50,6 +50,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1618, "interval_mul", "interval_mul", &[INTERVAL, FLOAT8], INTERVAL),
     function(1624, "mul_d_interval", "mul_d_interval", &[FLOAT8, INTERVAL], INTERVAL),
     function(1690, "time_mi_time", "time_mi_time", &[TIME, TIME], INTERVAL),
+    function(1697, "interval_hash", "interval_hash", &[INTERVAL], INT4),
+    function(3418, "interval_hash_extended", "interval_hash_extended", &[INTERVAL, INT8], INT8),
     function(1747, "time_pl_interval", "time_pl_interval", &[TIME, INTERVAL], TIME),
     function(1748, "time_mi_interval", "time_mi_interval", &[TIME, INTERVAL], TIME),
     function(1768, "to_char", "interval_to_char", &[INTERVAL, TEXT], TEXT).stable(),

@@ -68,3 +68,39 @@ select grouping(x) from s group by g;
 select grouping(g) from s;
 select count(*) from s where grouping(g) = 1 group by g;
 select g, rank() over (order by grouping(g)) from s group by rollup (g) order by 2, 1;
+
+-- Numbers of bytes.
+select x, pg_size_bytes(x) from unnest(array['1', '123bytes', '1kB', '1MB', ' 1 GB', '1.5 GB ', '1TB', '3000 TB', '1e6 MB', '-1kB', '1 pb', '1.0 MB', '.5kb', '-.5 MB', '1.', '0', '0.5', '1.5', '2.5']) x;
+select pg_size_bytes('1e');
+select pg_size_bytes('1 AB');
+select pg_size_bytes('1 AB A ');
+select pg_size_bytes('9223372036854775807.9');
+select pg_size_bytes('1e100');
+select pg_size_bytes('1e1000000000000000000');
+select pg_size_bytes('1 byte');
+select pg_size_bytes('');
+select pg_size_bytes(' kb');
+select pg_size_bytes('..');
+select pg_size_bytes('-.');
+select pg_size_bytes('.+912');
+select pg_size_bytes('+912+ kB');
+select pg_size_bytes('++123 kB');
+select pg_size_bytes('1e+ kB');
+select pg_size_bytes('1e-3 MB'), pg_size_bytes(null);
+
+-- Hashes that keys of advisory locks are made of.
+select hashtext('x'), hashtextextended('x', 0), hashtextextended('', 42), hashtextextended('x', -1);
+select v, hashint4(v), hashint4extended(v, 7), hashint8(v), hashint8extended(v, 7) from unnest(array[0, 1, -1, 2147483647]) v;
+select hashint8(9223372036854775807), hashint8(-9223372036854775808), hashoid(1), hashoidextended(4294967295, 3);
+select interval_hash('1 day'), interval_hash('24 hours'), interval_hash('1 mon'), interval_hash('0'), interval_hash('-1 us');
+select interval_hash_extended('1 day', 0), interval_hash_extended('1 day', 42);
+
+-- Sleeping, the statement, the collation.
+select pg_sleep_for('1 ms'), pg_sleep_for('-1 year'), pg_sleep_until(now() - interval '1 hour'), pg_sleep_until('-infinity');
+select pg_sleep_for(null), pg_sleep_until(null);
+select current_query();
+select collation for ('a'), collation for ('a'::text collate "C"), collation for (null), collation for ('x' collate ucs_basic);
+select collation for ('a'::varchar), collation for ('a'::char(3)), collation for (array['a']), collation for ('a'::name);
+select collation for (1);
+select collation for (now());
+select pg_current_xact_id_if_assigned();
