@@ -79,6 +79,7 @@ pub(super) fn apply(
         | AlterTableCommand::DropDefault { .. }
         | AlterTableCommand::SetNotNull { .. }
         | AlterTableCommand::DropNotNull { .. }
+        | AlterTableCommand::SetStorage { .. }
         | AlterTableCommand::SetStatistics { .. } => everywhere(command, only, table, context),
         // Parent and child agree on whether a column is generated.
         AlterTableCommand::DropExpression { column, .. } => {

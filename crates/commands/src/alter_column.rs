@@ -186,6 +186,7 @@ pub(super) fn set_type(
         create_table::require_identity_type(ty)?;
     }
     (column.type_oid, column.typmod, column.domain) = (ty.oid.0, ty.typmod, None);
+    column.storage = None;
     // The default stays as text, and must fit the new type.
     if let Some(text) = column.default.clone() {
         check_default(name, &text, ty, context)?;

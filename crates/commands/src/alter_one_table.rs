@@ -89,6 +89,7 @@ pub(crate) fn run_command(
         AlterTableCommand::SetStatistics { column, target } => {
             analyze::set_target(table, column, *target, context)
         }
+        AlterTableCommand::SetStorage { column, storage } => columns::set_storage(table, column, storage),
         AlterTableCommand::ClusterOn(index) => cluster::alter(table, Some(index)),
         AlterTableCommand::SetWithoutCluster => cluster::alter(table, None),
         AlterTableCommand::ReplicaIdentity(identity) => replica_identity::alter(table, identity, context),

@@ -9,7 +9,8 @@ use mote_grammar::ast::{self, deparse};
 use mote_grammar::rewrite;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
-use mote_types::{ColumnType, StorageClass, oid, storage_class};
+use mote_types::catalog::type_shape;
+use mote_types::{ColumnType, StorageClass, format_type, oid, storage_class};
 
 use crate::{internal, qualify};
 use mote_catalog::catalog_store::stored::{StoredColumn, StoredRelation};
@@ -27,6 +28,33 @@ pub(crate) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
                 format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
             )
         })
+}
+
+/// SET STORAGE. Rows in memory are kept in one way; the catalog and dumps show what was asked for.
+pub(crate) fn set_storage(table: &mut StoredRelation, column: &str, storage: &str) -> SqlResult<()> {
+    const PLAIN: char = 'p';
+    let mode = match storage.to_ascii_lowercase().as_str() {
+        "plain" => PLAIN,
+        "external" => 'e',
+        "extended" => 'x',
+        "main" => 'm',
+        _ => {
+            let message = format!("invalid storage type \"{storage}\"");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+    };
+    let position = existing(table, column)?;
+    let column = &mut table.columns[position];
+    let ty = Oid(column.type_oid);
+    if mode != PLAIN && type_shape(ty).is_some_and(|info| info.storage == PLAIN as u8) {
+        let message = format!(
+            "column data type {} can only have storage PLAIN",
+            format_type(ty, -1)
+        );
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    column.storage = Some(mode);
+    Ok(())
 }
 
 /// Position of a column named in a key.

@@ -334,6 +334,7 @@ pub(super) fn define_column(
         comment: None,
         inheritance: StoredInheritance::default(),
         statistics_target: None,
+        storage: None,
     };
     if serial.is_some() {
         if !type_name.array_bounds.is_empty() {

@@ -48,7 +48,7 @@ pub(super) fn add(
     constraints: &mut Vec<Constraint>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    // INCLUDING STATISTICS, STORAGE and COMPRESSION find nothing to copy: no table has any (COMPAT.md).
+    // INCLUDING STATISTICS and COMPRESSION find nothing to copy: no table has any (COMPAT.md).
     let source = source(copied, context)?;
     for column in source.columns.iter().filter(|column| !column.dropped) {
         let known = inherited.position(&column.name, table);
@@ -62,6 +62,10 @@ pub(super) fn add(
         // A serial's default is copied with DEFAULTS, its sequence is not: both tables count by the same one.
         new.owned_sequence = None;
         new.inheritance = StoredInheritance::default();
+        new.statistics_target = None;
+        if !copied.storage {
+            new.storage = None;
+        }
         if !copied.defaults {
             new.default = None;
         }

@@ -306,6 +306,7 @@ fn make(
         comment: None,
         inheritance: StoredInheritance::default(),
         statistics_target: None,
+        storage: None,
     };
     // The columns that SELECT from a sequence shows; they have no storage.
     let columns = vec![

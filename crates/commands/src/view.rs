@@ -291,6 +291,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
             comment: None,
             inheritance: StoredInheritance::default(),
             statistics_target: None,
+            storage: None,
         });
     }
     Ok(columns)

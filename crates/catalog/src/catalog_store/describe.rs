@@ -71,6 +71,7 @@ pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
                 comment: c.comment.clone(),
                 inheritance: describe_inheritance(c.inheritance),
                 statistics_target: c.statistics_target,
+                storage: c.storage,
             })
             .collect(),
         indexes: Vec::new(),

@@ -418,6 +418,9 @@ pub struct StoredColumn {
     /// SET STATISTICS; None: as default_statistics_target says.
     #[serde(default)]
     pub statistics_target: Option<i32>,
+    /// SET STORAGE, as in `attstorage`; None: as the type says.
+    #[serde(default)]
+    pub storage: Option<char>,
 }
 
 /// Where a column or a constraint comes from: `attislocal` and `attinhcount`, `conislocal` and `coninhcount`.

@@ -123,6 +123,7 @@ fn column(text: &str) -> Column {
         comment: None,
         inheritance: Inheritance::LOCAL,
         statistics_target: None,
+        storage: None,
     }
 }
 

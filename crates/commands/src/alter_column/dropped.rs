@@ -159,6 +159,7 @@ fn forget(column: &mut StoredColumn, position: u16) {
         comment: None,
         inheritance: StoredInheritance::default(),
         statistics_target: None,
+        storage: None,
     };
 }
 

@@ -225,6 +225,8 @@ pub struct Column {
     pub inheritance: Inheritance,
     /// How much ANALYZE is to find out; None: as default_statistics_target says.
     pub statistics_target: Option<i32>,
+    /// `attstorage`, where ALTER TABLE has set it.
+    pub storage: Option<char>,
 }
 
 /// Where a column or a constraint comes from.
@@ -336,6 +338,7 @@ impl Column {
             comment: None,
             inheritance: Inheritance::LOCAL,
             statistics_target: None,
+            storage: None,
         }
     }
 }

@@ -28,6 +28,7 @@ struct Attribute<'f> {
     dropped: bool,
     inheritance: Inheritance,
     statistics_target: i32,
+    storage: Option<char>,
 }
 
 impl<'f> Attribute<'f> {
@@ -49,6 +50,7 @@ impl<'f> Attribute<'f> {
             dropped: column.dropped,
             inheritance: column.inheritance,
             statistics_target: column.statistics_target.unwrap_or(-1),
+            storage: column.storage,
         }
     }
 
@@ -66,6 +68,7 @@ impl<'f> Attribute<'f> {
             dropped: false,
             inheritance: Inheritance::LOCAL,
             statistics_target: -1,
+            storage: None,
         }
     }
 
@@ -97,7 +100,8 @@ impl<'f> Attribute<'f> {
             if self.domain.is_some() { -1 } else { self.ty.typmod },
             info.is_some_and(|info| info.by_value),
             info.map_or('i', |info| info.align as char),
-            info.map_or('x', |info| info.storage as char),
+            self.storage
+                .unwrap_or_else(|| info.map_or('x', |info| info.storage as char)),
             NONE,
             self.not_null && !self.dropped,
             self.has_default && !self.dropped,
