@@ -169,6 +169,7 @@ impl Sink {
                 writer,
                 scratch: &mut self.scratch,
                 touched: &mut self.touched,
+                updated: false,
             };
             return self.into.insert(&mut open, row, runtime);
         };
@@ -187,6 +188,7 @@ impl Sink {
             writer: &mut writer,
             scratch: &mut self.scratch,
             touched: &mut self.touched,
+            updated: false,
         };
         let inserted = leaf.into.insert(&mut open, &mut self.routed, runtime);
         self.buffers = writer.into_buffers();

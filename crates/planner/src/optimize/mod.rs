@@ -26,7 +26,7 @@ use crate::plan::node::Node;
 use crate::plan::{CtePlan, OutputColumn, Plan, PlanBody, QueryPlan};
 use mote_sql::access::{Command, RelationAccess};
 use mote_sql::bind::query::{
-    Bound, BoundCte, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem, TABLE_OID, XMIN,
+    Bound, BoundCte, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem, TABLE_OID, XMAX, XMIN,
     collect_subplans, visit_called, visit_item,
 };
 use mote_sql::catalog::Relation;
@@ -225,6 +225,7 @@ fn finish(query: &mut QueryPlan) -> SqlResult<()> {
         None => Ok(()),
         // RETURNING and ON CONFLICT read the row that is being written, which has only its columns.
         Some((_, CTID)) => Err(SqlError::unsupported("system column \"ctid\" of an inserted row")),
+        Some((_, XMAX)) => Err(SqlError::unsupported("system column \"xmax\" in a sub-query")),
         Some((_, XMIN)) => Err(SqlError::unsupported("system column \"xmin\" of an inserted row")),
         Some((item, column)) => Err(SqlError::internal(format!(
             "variable {item}.{column} was not resolved to a position"
@@ -477,7 +478,7 @@ impl Planner<'_> {
         match column {
             ROW_MARK => ColumnType::INT8,
             CTID => ColumnType::new(oid::TID),
-            XMIN => ColumnType::new(oid::XID),
+            XMIN | XMAX => ColumnType::new(oid::XID),
             TABLE_OID => ColumnType::OID,
             mote_sql::bind::query::WHOLE_ROW => match &self.items[item as usize].kind {
                 ItemKind::Relation(relation) => relation.row_value_type(),

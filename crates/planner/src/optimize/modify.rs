@@ -9,7 +9,7 @@ use super::{Joined, Planner, Slot};
 use crate::plan::node::{Delete, DeleteTarget, Insert, Node, ScanId, Update, UpdateTarget};
 use mote_sql::bind::query::{
     BoundInsert, BoundModify, BoundQuery, BoundRow, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK,
-    SelectBody, TABLE_OID,
+    SelectBody, TABLE_OID, XMAX,
 };
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::inheritance::AttributeMap;
@@ -395,6 +395,10 @@ impl Planner<'_> {
                 routed_table_oid(&mut bound.expr, target, width);
             }
         }
+        let updates = on_conflict.as_ref().is_some_and(|conflict| conflict.updates());
+        for bound in returning.iter_mut().flatten() {
+            updated_mark(&mut bound.expr, (target, relation.columns.len() as u16), updates);
+        }
         let mut on_conflict = on_conflict;
         if let Some(conflict) = &mut on_conflict {
             self.conflict_action(&mut conflict.action, target, excluded, &relation)?;
@@ -494,6 +498,25 @@ fn routed_table_oid(expr: &mut Expr, target: u16, width: u16) {
         } if *relation == target => Some(Expr::Column {
             index: width,
             ty: *ty,
+        }),
+        _ => None,
+    });
+}
+
+/// Whether ON CONFLICT has updated the row stands behind the OID of its partition, or where that would be.
+fn updated_mark(expr: &mut Expr, (target, width): (u16, u16), updates: bool) {
+    expr.rewrite(&mut |inner| match inner {
+        Expr::Variable {
+            relation,
+            column: XMAX,
+            ty,
+            ..
+        } if *relation == target => Some(match updates {
+            true => Expr::Column {
+                index: width + 1,
+                ty: *ty,
+            },
+            false => Expr::Constant(mote_types::Datum::Oid(0), *ty),
         }),
         _ => None,
     });

@@ -266,6 +266,7 @@ impl Binder<'_> {
         let name = match column {
             super::query::CTID => "ctid",
             super::query::XMIN => "xmin",
+            super::query::XMAX => "xmax",
             super::query::TABLE_OID => "tableoid",
             super::query::WHOLE_ROW => "*",
             _ => self

@@ -29,8 +29,10 @@ pub const CTID: u16 = 0xFFFE;
 pub const XMIN: u16 = 0xFFFD;
 pub const TABLE_OID: u16 = 0xFFFC;
 pub const WHOLE_ROW: u16 = 0xFFFB;
+/// Of the row that an INSERT has written: not zero if ON CONFLICT has updated it.
+pub const XMAX: u16 = 0xFFFA;
 /// Least of the numbers above.
-pub const FIRST_SYSTEM_COLUMN: u16 = WHOLE_ROW;
+pub const FIRST_SYSTEM_COLUMN: u16 = XMAX;
 /// Group keys of a grouping relation start here; below are the results of GROUPING() and its aggregates.
 pub const GROUP_KEY: u16 = 0x4000;
 /// The results of GROUPING() start here.

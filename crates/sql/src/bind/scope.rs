@@ -8,7 +8,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::Binder;
-use super::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
+use super::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMAX, XMIN};
 use crate::expr::{AggregateCall, Expr, Places};
 use mote_grammar::ast::{ColumnReference, Location, Name, SortBy};
 
@@ -147,6 +147,8 @@ pub(super) struct Level {
     /// Where the calls of set-returning functions stand, in the order they were met.
     pub set_calls: Vec<Location>,
     pub set_item: Option<u16>,
+    /// The target of INSERT where RETURNING is bound, which may ask whether ON CONFLICT has updated the row.
+    pub inserted: Option<u16>,
 }
 
 impl Level {
@@ -166,6 +168,7 @@ impl Level {
             sets: Vec::new(),
             set_calls: Vec::new(),
             set_item: None,
+            inserted: None,
         }
     }
 }
@@ -266,6 +269,7 @@ impl Binder<'_> {
             "ctid" => (CTID, oid::TID),
             "xmin" => (XMIN, oid::XID),
             "tableoid" => (TABLE_OID, oid::OID),
+            "xmax" if self.levels.iter().any(|level| level.inserted == Some(number)) => (XMAX, oid::XID),
             "xmax" | "cmin" | "cmax" => {
                 return Err(SqlError::unsupported(format_args!("system column \"{name}\"")));
             }

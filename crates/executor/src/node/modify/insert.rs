@@ -29,6 +29,8 @@ pub struct Program {
     /// Of a partitioned table: where its rows go.
     routing: Option<Arc<Routing>>,
     returning: Option<Box<[Expression]>>,
+    /// ON CONFLICT may update.
+    updates: bool,
     view_checks: ViewChecks,
     statement_triggers: StatementTriggers,
     pub counted: bool,
@@ -65,6 +67,7 @@ impl Program {
             values: compile_all(&node.values)?,
             routing,
             returning: compile_returning(&node.returning)?,
+            updates,
             view_checks: ViewChecks::compile(&node.view_checks, &given)?,
             counted: false,
         }))
@@ -99,6 +102,8 @@ pub struct State {
     buffers: RowBuffers,
     /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
     touched: HashSet<RowId>,
+    /// ON CONFLICT has updated the row that was written last.
+    updated: bool,
     stage: Stage,
 }
 
@@ -114,6 +119,7 @@ impl State {
             scratch: Vec::new(),
             buffers: RowBuffers::default(),
             touched: HashSet::new(),
+            updated: false,
             stage: Stage::default(),
         }
     }
@@ -139,6 +145,13 @@ impl State {
             runtime.values.affected += 1;
         }
         if let Some(returning) = &self.program.returning {
+            if self.program.updates {
+                // `xmax`, behind the columns and the OID of a partition.
+                let width = self.program.into.target.relation.columns.len();
+                self.new.resize(width + 1, Datum::Null);
+                let own = runtime.transaction().id().0 as u32;
+                self.new.push(Datum::Oid(if self.updated { own } else { 0 }));
+            }
             project(returning, &self.new, runtime, &mut self.row)?;
             return Ok(true);
         }
@@ -182,8 +195,11 @@ impl State {
             writer,
             scratch: &mut self.scratch,
             touched: &mut self.touched,
+            updated: false,
         };
-        program.into.insert(&mut open, &mut self.new, runtime)
+        let written = program.into.insert(&mut open, &mut self.new, runtime);
+        self.updated = open.updated;
+        written
     }
 
     /// The same for a row of a partitioned table: it goes to the partition that takes it. For RETURNING it is left in
@@ -201,8 +217,10 @@ impl State {
             writer: &mut writer,
             scratch: &mut self.scratch,
             touched: &mut opened.touched,
+            updated: false,
         };
         let inserted = leaf.into.insert(&mut open, &mut self.new, runtime);
+        self.updated = open.updated;
         self.buffers = writer.into_buffers();
         if inserted? {
             // Turned back only where somebody reads it: most statements do not.

@@ -99,6 +99,7 @@ impl Moving {
             writer: &mut writer,
             scratch,
             touched: &mut touched,
+            updated: false,
         };
         leaf.into.insert(&mut open, new, runtime)?;
         leaf.to_root(new, width);

@@ -245,6 +245,7 @@ impl Update {
         open.touched.insert(id);
         target.row_updated(id, (&old, &updated), triggers, runtime)?;
         *new = updated;
+        open.updated = true;
         Ok(Resolution::Updated)
     }
 

@@ -13,4 +13,6 @@ pub struct OpenTable<'o, 'l> {
     pub scratch: &'o mut Vec<u8>,
     /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
     pub touched: &'o mut HashSet<RowId>,
+    /// The last row was there already, and ON CONFLICT has updated it.
+    pub updated: bool,
 }

@@ -81,6 +81,7 @@ impl Binder<'_> {
             bound.excluded = excluded;
         }
         let named = view.as_ref().map_or(&relation, |(view, _)| view);
+        self.level().inserted = Some(target);
         let returning = self.returning(insert.returning.as_ref(), named)?;
         self.levels.pop();
         self.cte_names.truncate(known);

@@ -85,3 +85,22 @@ insert into ocp values (1, 'c', 6) on conflict (id, email) do nothing;
 insert into ocp values (2, 'a', 1) on conflict (id, email) do update set n = 9 returning *;
 select * from ocp order by 1, 2;
 drop table ocp;
+
+-- xmax tells rows that are new from those that were updated.
+create table oc_told (id int primary key, v text, w int generated always as (id * 2) stored);
+insert into oc_told values (1, 'a'), (2, 'b') returning id, xmax, xmax = 0 as inserted;
+insert into oc_told values (2, 'c'), (3, 'd') on conflict (id) do update set v = excluded.v returning id, v, w, xmax = 0 as inserted;
+insert into oc_told as t values (3, 'e'), (4, 'f') on conflict (id) do update set v = excluded.v where t.v <> 'd' returning id, (t.xmax = 0) as inserted;
+insert into oc_told values (4, 'g'), (5, 'h') on conflict do nothing returning id, xmax;
+with up as (insert into oc_told values (5, 'i'), (6, 'j') on conflict (id) do update set v = excluded.v returning *, (xmax = 0) as fresh)
+select id, v, fresh from up order by id;
+insert into oc_told values (6, 'k') on conflict (id) do update set v = excluded.v returning case when xmax::text::int > 0 then 'updated' else 'inserted' end, oc_told;
+create table oc_parts (id int, k int, v int, primary key (id, k)) partition by list (k);
+create table oc_part_1 partition of oc_parts for values in (1);
+create table oc_part_2 (v int, k int not null, id int not null);
+alter table oc_parts attach partition oc_part_2 for values in (2);
+insert into oc_parts values (1, 1, 1), (1, 2, 1) returning tableoid::regclass, id;
+-- differs: PostgreSQL has no xmax of rows that go to a partition
+insert into oc_parts values (1, 1, 2), (2, 1, 2), (1, 2, 3), (2, 2, 3) on conflict (id, k) do update set v = excluded.v
+returning tableoid::regclass, id, k, v, xmax = 0;
+drop table oc_told, oc_parts;
