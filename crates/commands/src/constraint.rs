@@ -366,9 +366,6 @@ fn add_foreign_key(
     if key.match_type == MatchType::Partial {
         return Err(SqlError::unsupported("MATCH PARTIAL"));
     }
-    if !key.on_delete_columns.is_empty() {
-        return Err(SqlError::unsupported("ON DELETE SET NULL (columns)"));
-    }
     // Writers of both ends wait while rows are checked, readers do not.
     let referenced = schema::lock_relation(&key.referenced_table, TableLockMode::ShareRowExclusive, context)?
         .ok_or_else(|| schema::undefined_table(&key.referenced_table))?;
@@ -379,11 +376,18 @@ fn add_foreign_key(
     } else {
         referenced.stored.clone()
     };
-    let columns = key
-        .columns
+    let columns = referencing_columns(table, &key.columns)?;
+    let on_delete_columns = referencing_columns(table, &key.on_delete_columns)?;
+    if let Some(at) = on_delete_columns
         .iter()
-        .map(|c| referencing_column(table, c))
-        .collect::<SqlResult<Vec<_>>>()?;
+        .position(|column| !columns.contains(column))
+    {
+        let message = format!(
+            "column \"{}\" referenced in ON DELETE SET action must be part of foreign key",
+            key.on_delete_columns[at]
+        );
+        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+    }
     refuse_mixed_persistence(table, &target)?;
     let (referenced_columns, index) = referenced_key(key, &target)?;
     if columns.len() != referenced_columns.len() {
@@ -415,6 +419,7 @@ fn add_foreign_key(
         on_update: action(key.on_update),
         on_delete: action(key.on_delete),
         match_full: key.match_type == MatchType::Full,
+        on_delete_columns,
     };
     if !constraint.not_valid {
         row_checks::check_foreign_key_rows(table, &name, &stored, &target, context)?;
@@ -473,17 +478,13 @@ fn refuse_mixed_persistence(table: &StoredRelation, target: &StoredRelation) -> 
 }
 
 /// A column of a foreign key, of either end.
-fn referencing_column(table: &StoredRelation, name: &str) -> SqlResult<u16> {
-    table
-        .columns
-        .iter()
-        .position(|c| !c.dropped && c.name == name)
-        .map(|i| i as u16)
-        .ok_or_else(|| {
-            SqlError::new(
-                state::UNDEFINED_COLUMN,
-                format!("column \"{name}\" referenced in foreign key constraint does not exist"),
-            )
+fn referencing_columns(table: &StoredRelation, names: &[ast::Name]) -> SqlResult<Vec<u16>> {
+    let position = |name: &ast::Name| {
+        let mut columns = table.columns.iter();
+        let found = columns.position(|column| !column.dropped && column.name == **name);
+        found.map(|position| position as u16).ok_or_else(|| {
+            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            SqlError::new(state::UNDEFINED_COLUMN, message)
         })
 }
 
@@ -506,11 +507,7 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
         }
         return Ok((key_columns(primary), primary.oid));
     }
-    let columns = key
-        .referenced_columns
-        .iter()
-        .map(|c| referencing_column(target, c))
-        .collect::<SqlResult<Vec<_>>>()?;
+    let columns = referencing_columns(target, &key.referenced_columns)?;
     // The key may list its columns in another order than the index.
     let mut sorted = columns.clone();
     sorted.sort();

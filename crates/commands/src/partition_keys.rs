@@ -39,7 +39,7 @@ pub(crate) fn inherit_foreign_keys(
         }
         // By name: the partition's columns may stand elsewhere.
         let mut key = key.clone();
-        for column in &mut key.columns {
+        for column in key.columns.iter_mut().chain(&mut key.on_delete_columns) {
             let name = &above.stored.columns[*column as usize].name;
             *column = columns::position_of(&table, name)?;
         }

@@ -132,6 +132,7 @@ fn describe_constraint(kind: &StoredConstraintKind) -> ConstraintKind {
             on_update: describe_action(key.on_update),
             on_delete: describe_action(key.on_delete),
             match_full: key.match_full,
+            on_delete_columns: key.on_delete_columns.clone(),
         }),
     }
 }

@@ -596,6 +596,9 @@ pub struct StoredForeignKey {
     pub on_delete: StoredAction,
     #[serde(default)]
     pub match_full: bool,
+    /// The columns that ON DELETE SET NULL or SET DEFAULT names; none: all of the key.
+    #[serde(default)]
+    pub on_delete_columns: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

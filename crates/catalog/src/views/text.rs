@@ -487,6 +487,9 @@ fn foreign_key(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> String 
             text.push_str(&format!(" ON {event} {}", action_name(action)));
         }
     }
+    if !key.on_delete_columns.is_empty() {
+        text.push_str(&format!(" ({})", column_names(table, &key.on_delete_columns)));
+    }
     text
 }
 

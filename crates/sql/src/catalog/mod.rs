@@ -403,6 +403,8 @@ pub struct ForeignKey {
     pub on_update: ReferentialAction,
     pub on_delete: ReferentialAction,
     pub match_full: bool,
+    /// The columns that ON DELETE SET NULL or SET DEFAULT names; none: all of the key.
+    pub on_delete_columns: Vec<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

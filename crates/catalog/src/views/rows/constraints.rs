@@ -71,7 +71,8 @@ fn constraint_row(facts: &Facts<'_>, table: &Relation, constraint: &Constraint) 
         equalities(),
         equalities(),
         equalities(),
-        NULL,
+        key.filter(|key| !key.on_delete_columns.is_empty())
+            .map(|key| numbers(&key.on_delete_columns)),
         NULL,
         check,
     ]

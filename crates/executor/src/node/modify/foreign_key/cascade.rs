@@ -91,9 +91,15 @@ fn statement_text(referencing: &Referencing, action: ReferentialAction, update: 
     if action == ReferentialAction::Cascade && !update {
         return format!("DELETE FROM {table} WHERE {conditions}");
     }
+    // ON DELETE may name the columns that lose their values.
+    let of_delete = &referencing.key.on_delete_columns;
+    let is_assigned = |position: usize| {
+        update || of_delete.is_empty() || of_delete.contains(&referencing.key.columns[position])
+    };
     let assignments: Vec<String> = names
         .iter()
         .enumerate()
+        .filter(|(position, _)| is_assigned(*position))
         .map(|(position, name)| match action {
             ReferentialAction::SetNull => format!("{name} = NULL"),
             ReferentialAction::SetDefault => format!("{name} = DEFAULT"),
