@@ -15,7 +15,9 @@ use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_e
 use mote_types::{ColumnType, can_cast};
 
 use super::index_keys::IndexKeys;
-use super::{columns, index_build, index_options, internal, not_null, qualify, row_checks, schema};
+use super::{
+    columns, existing_index, index_build, index_options, internal, not_null, qualify, row_checks, schema,
+};
 use mote_catalog::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
     StoredInheritance, StoredKind, StoredRelation,
@@ -104,8 +106,8 @@ fn add_key(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    if key.existing_index.is_some() {
-        return Err(SqlError::unsupported("USING INDEX"));
+    if let Some(index) = &key.existing_index {
+        return existing_index::add(constraint, index, primary, table, context);
     }
     if key.without_overlaps {
         return Err(SqlError::unsupported("WITHOUT OVERLAPS"));
@@ -486,6 +488,8 @@ fn referencing_columns(table: &StoredRelation, names: &[ast::Name]) -> SqlResult
             let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
             SqlError::new(state::UNDEFINED_COLUMN, message)
         })
+    };
+    names.iter().map(position).collect()
 }
 
 /// The referenced columns, in the order written, and the unique index over them.

@@ -138,6 +138,17 @@ pub(super) fn check_column_count(count: usize) -> SqlResult<()> {
     Ok(())
 }
 
+/// A table that is being made has no index yet.
+fn refuse_existing_index(constraint: &Constraint) -> SqlResult<()> {
+    match &constraint.kind {
+        ConstraintKind::PrimaryKey(key) | ConstraintKind::Unique(key) if key.existing_index.is_some() => {
+            let message = "cannot use an existing index in CREATE TABLE";
+            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes the storage, then the constraints, then writes the object.
 fn store(
     mut table: StoredRelation,
@@ -148,6 +159,8 @@ fn store(
     for (position, constraint) in constraints.iter().enumerate() {
         // NOT NULL of a primary key is in the description before the storage is made.
         constraint::note_not_null(constraint, &mut table)
+            .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
+        refuse_existing_index(constraint)
             .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
         let is_primary = |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
         if is_primary(constraint) && constraints[..position].iter().any(is_primary) {

@@ -44,6 +44,7 @@ mod domain;
 mod drop;
 mod dropping;
 mod enum_type;
+mod existing_index;
 mod explain;
 mod extension;
 mod extension_members;
