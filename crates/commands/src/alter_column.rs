@@ -13,12 +13,13 @@ pub(super) use dropped::drop_column;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
-use mote_grammar::ast::{ColumnDefinition, Constraint, DefinitionOption, Expr, TypeName, deparse};
+use mote_grammar::ast::Constant as Literal;
+use mote_grammar::ast::{ColumnDefinition, Constraint, DefinitionOption, Expr, ExprKind, TypeName, deparse};
 use mote_grammar::rewrite;
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::catalog::user::composite_oid;
-use mote_types::{ColumnType, Datum, encode_storage, format_type, oid};
+use mote_types::{CastContext, ColumnType, Datum, can_cast, encode_storage, format_type, oid};
 
 use super::{
     analyze, columns, composite_type, constraint, create_table, dropping, internal, publication, rebuild,
@@ -189,7 +190,8 @@ pub(super) fn set_type(
     column.storage = None;
     // The default stays as text, and must fit the new type.
     if let Some(text) = column.default.clone() {
-        check_default(name, &text, ty, context)?;
+        let of = Oid(old.columns[position].type_oid);
+        check_default(name, &text, (of, ty), context)?;
     }
     // Functions in index expressions may be others for another type.
     let is_computed_from = table
@@ -393,11 +395,21 @@ fn conversion(
 fn check_default(
     name: &str,
     text: &str,
-    ty: ColumnType,
+    (of, ty): (Oid, ColumnType),
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let bound = internal::on_large_stack(context, |session| {
         let expression = rewrite::parse_expression(text)?;
+        // A literal was read as a value of the old type.
+        let is_literal = matches!(expression.kind, ExprKind::Constant(Literal::String(_)));
+        if is_literal
+            && !matches!(
+                can_cast(of, ty.oid),
+                Some(CastContext::Implicit | CastContext::Assignment)
+            )
+        {
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, ""));
+        }
         mote_sql::bind_free_expression(&expression, Some(ty), "", &session.catalog)
     });
     bound.map(|_| ()).map_err(|error| {

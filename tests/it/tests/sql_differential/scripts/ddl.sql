@@ -107,3 +107,11 @@ create table bad (a int, b int generated always as (c + 1) stored);
 create table bad (a nosuchtype);
 create table bad ();
 select * from bad;
+-- A default that is a literal was read as a value of the old type.
+create table dl_defaults (a text default 'new', b int default '5', c text default '5', d varchar(5) default 'x');
+alter table dl_defaults alter a type int using length(a);
+alter table dl_defaults alter c type int using 1;
+alter table dl_defaults alter b type text, alter d type text, alter a type varchar(9);
+alter table dl_defaults alter a drop default, alter a type int using length(a), alter a set default 7;
+insert into dl_defaults default values returning *;
+drop table dl_defaults;
