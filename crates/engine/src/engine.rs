@@ -424,13 +424,16 @@ impl Engine {
     }
 
     /// Something at `ts` was acknowledged at a weaker level than `stable`. `acked` rises to at least `ts`: to the next
-    /// block border, where pruning expects readers, or, if the log has not got there, to the tail, which is registered.
+    /// block border, where pruning expects readers, or, if the log has not got there, or is another node's, to the tail,
+    /// which is registered.
     pub fn raise_acked(&self, ts: Lsn) {
         let horizons = self.log.horizons();
         if horizons.acked >= ts {
             return;
         }
-        if let Some(border) = rounded_acknowledgement(ts, horizons) {
+        if !self.log.is_following()
+            && let Some(border) = rounded_acknowledgement(ts, horizons)
+        {
             return self.log.raise_acked(border);
         }
         let mut weak = self.weak.lock();

@@ -4,7 +4,8 @@
 //! `stable` how far readers may look. What is replayed is on the disks of the quorum and on this one already; so whatever
 //! asks that the tail be durable (a checkpoint does) finds that it is.
 //!
-//! Invariant: `stable` rises to block borders only, since pruning counts on readers there (`mote_engine::slots::horizon`).
+//! Invariants: `tail` never passes what `show` makes `stable` next, on which pruning counts (`mote_engine::slots::horizon`); `stable` rises to
+//! block borders only.
 
 use mote_common::Lsn;
 use mote_common::env::Env;

@@ -5,7 +5,7 @@
 //!  - every registered snapshot, exactly;
 //!  - `acked` and `stable`, where plain readers and checkpoint images begin;
 //!  - every block border from there to the tail: the next `stable` is where a flush will end, which is such a border, and
-//!    weak acknowledgements are rounded to one (or registered);
+//!    weak acknowledgements are rounded to one (or registered). Not where the log is another node's: see below;
 //!  - everything from `floor` on: the tail before the walk, or the lower bound of a registration under way.
 //!
 //! Why a view may be old. A reader first *announces* a lower bound, then reads the tail (or `acked`, or `stable`), then
@@ -14,6 +14,12 @@
 //! from its bound on), or the announcement comes later, and what the reader reads is then no older than what the walk read:
 //! at or above the walk's floor, or a horizon that the walk counted, or a later one, which is a border it counted. So a
 //! view stays true for ever; it only gets too cautious.
+//!
+//! A node that follows applies a long piece of log and shows all of it at once (`Log::show`), and rounds no weak
+//! acknowledgement: between the horizons and the tail nobody comes to read. There a walk reads the tail first. A horizon
+//! that is told after that is at or above this floor, since the tail has never passed what is shown next; one that was told
+//! before is what the walk then reads, or an older one, which it need not know: whoever announces itself later reads a
+//! later one. So are those that a promotion tells: nothing is stable below the end of what was replayed but what was.
 //!
 //! Leaves out: pruning itself (`table/prune.rs`).
 
@@ -29,7 +35,7 @@ use mote_log::{Horizons, Log};
 pub(crate) struct ActiveView {
     /// Everything from here on is active.
     floor: Lsn,
-    /// Block borders from here on are active.
+    /// Block borders from here on are active: above `floor`, that says nothing more.
     borders_from: Lsn,
     /// Active timestamps below `floor`, ascending.
     points: Vec<Lsn>,
@@ -37,10 +43,15 @@ pub(crate) struct ActiveView {
 
 impl ActiveView {
     pub(crate) fn collect(log: &Log, slots: &SlotTable) -> ActiveView {
+        let replayed = log.tail();
         let horizons = log.horizons();
+        // Asked last: if so, nothing of what was read is of a log that this node writes.
+        let (mut floor, borders_from) = match log.is_following() {
+            true => (replayed, replayed),
+            false => (horizons.tail, horizons.stable),
+        };
         // Pairs with the fence in `Transaction::register`: horizons, then slots.
         fence(Ordering::SeqCst);
-        let mut floor = horizons.tail;
         let mut points = vec![horizons.acked, horizons.stable];
         for (_, slot) in slots.walk() {
             for entry in &slot.snapshots {
@@ -56,7 +67,7 @@ impl ActiveView {
         points.dedup();
         ActiveView {
             floor,
-            borders_from: horizons.stable,
+            borders_from,
             points,
         }
     }

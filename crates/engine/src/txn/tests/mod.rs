@@ -11,7 +11,8 @@
 //!  - `expressions`: indexes on expressions and with predicates.
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
-//!  - `following`: a second engine that replays the first one's log; `promotion`: it comes to lead.
+//!  - `following`: a second engine that replays the first one's log; `following_readers`: beside readers; `promotion`: it comes
+//!    to lead.
 //!  - `told`: what published tables leave for subscribers.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
@@ -27,6 +28,7 @@ mod collection;
 mod commit;
 mod expressions;
 mod following;
+mod following_readers;
 mod history;
 mod known;
 mod later_snapshot;
