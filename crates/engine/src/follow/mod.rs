@@ -168,6 +168,7 @@ impl ReplayStart {
                 open.map(|(number, first)| ((term, number), first)).collect(),
             ),
             piece: vec![0; PIECE_BYTES],
+            broken: None,
         };
         (replay, self.scan)
     }
@@ -188,6 +189,8 @@ pub struct Replay {
     frames: FrameStream,
     applier: Applier,
     piece: Vec<u8>,
+    /// The frame that could not be applied: it may be in the tables in part.
+    broken: Option<Lsn>,
 }
 
 impl Replay {
@@ -266,6 +269,10 @@ impl Replay {
     }
 
     fn apply_fed(&mut self, terms: &[TermMark], catalog: &dyn FollowedCatalog) -> Result<(), ReplayError> {
+        if let Some(lsn) = self.broken {
+            let error = ApplyError::Other("replay has stopped there before".into());
+            return Err(ReplayError::Apply { lsn, error });
+        }
         loop {
             // Behind a torn end the next term begins on the next border: as `Intake` does.
             let here = self.frames.position();
@@ -273,7 +280,11 @@ impl Replay {
                 self.frames.skip_to(mark.start);
             }
             match self.frames.next_frame().map_err(ReplayError::Fault)? {
-                Some(frame) => self.applier.apply(&frame, catalog)?,
+                Some(frame) => {
+                    let lsn = frame.header.lsn;
+                    let applied = self.applier.apply(&frame, catalog);
+                    applied.inspect_err(|_| self.broken = Some(lsn))?;
+                }
                 None => return Ok(()),
             }
         }

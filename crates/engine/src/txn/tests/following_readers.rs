@@ -3,6 +3,8 @@
 use super::following::{Follower, NoCatalog, check, flushed};
 use super::prepared::mortal;
 use super::*;
+use crate::follow::{FollowedCatalog, Published};
+use crate::table::SQL_CATALOG_TABLE;
 use mote_common::Lsn;
 use mote_common::prng::Prng;
 use mote_common::sync::atomic::{AtomicBool, Ordering};
@@ -155,4 +157,43 @@ fn readers_meet_whole_transactions_in_the_order_of_the_log() {
     here.engine.collect(100_000);
     here.engine.collect(100_000);
     check(&here);
+}
+
+/// Refuses definitions, as one would that does not understand them.
+struct Refusing;
+
+impl FollowedCatalog for Refusing {
+    fn changes<'a>(&'a self, _: Vec<PreparedWrite>) -> Result<Option<Published<'a>>, String> {
+        Err("not understood".into())
+    }
+}
+
+/// A transaction that is missing, or there in part, is nothing to go on behind.
+#[test]
+fn a_frame_that_was_refused_is_not_stepped_over() {
+    let f = Fixture::with(mortal());
+    f.load([(1, 10)]);
+    let mut follower = Follower::open(f.disk.copy());
+    follower.follow(&f, flushed(&f));
+    let definitions = f.engine.table(SQL_CATALOG_TABLE).expect("every engine has it");
+    let transaction = f.begin();
+    transaction.begin_statement(Access::Write);
+    let mut writer = RowWriter::new(definitions.newest_layout());
+    writer.set_variable(0, b"a definition");
+    transaction
+        .insert(&definitions, writer.finish().expect("small"))
+        .expect("free");
+    transaction.commit().expect("logged");
+    f.load([(2, 20)]);
+    let end = flushed(&f);
+    follower.take(&f);
+    for _ in 0..2 {
+        let refused = follower.replay.advance(end, &[], &Refusing);
+        refused.expect_err("the definition is not understood");
+        let here = follower.as_fixture(&f);
+        assert_eq!(here.contents(), [(1, 10)]);
+    }
+    let engine = follower.engine.clone();
+    let led = engine.lead(follower.finish(), None, &NoCatalog);
+    led.expect_err("a transaction is missing");
 }
