@@ -165,7 +165,7 @@ impl OrderedIndex {
     }
 }
 
-fn checked_key(bytes: &[u8], row: RowId) -> Result<Key<'_>, IndexError> {
+pub(super) fn checked_key(bytes: &[u8], row: RowId) -> Result<Key<'_>, IndexError> {
     assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
     if bytes.len() > MAX_KEY_BYTES {
         return Err(IndexError::KeyTooLong {

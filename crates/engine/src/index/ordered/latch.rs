@@ -17,6 +17,14 @@ pub(super) struct Latched<'a> {
     changed: bool,
 }
 
+/// An entry of a leaf that is to stand before the one that is at `position` now.
+pub(super) struct Placed<'k> {
+    pub(super) position: usize,
+    /// Of the key, behind the node's prefix.
+    pub(super) suffix: &'k [u8],
+    pub(super) row: u64,
+}
+
 impl Node {
     /// Takes the latch if the node is still at `version`. Never waits.
     pub(super) fn try_latch(&self, version: u64) -> Option<Latched<'_>> {
@@ -89,6 +97,40 @@ impl<'a> Latched<'a> {
         self.note_insert(position);
         self.advance_leaf_version();
         true
+    }
+
+    /// Puts entries into a leaf, given in ascending order; there is room for all of them.
+    pub(super) fn insert_all(&mut self, entries: &[Placed<'_>]) {
+        let mut header = self.node.header();
+        debug_assert!(header.level == 0 && !entries.is_empty());
+        self.changed = true;
+        let slots = header.slots();
+        let mut end = header.count;
+        // From the right, so that each slot moves once.
+        for (before, entry) in entries.iter().enumerate().rev() {
+            for index in (slots + entry.position..slots + end).rev() {
+                self.node.set_word(index + before + 1, self.node.word(index));
+            }
+            end = entry.position;
+            let cell_bytes = entry_bytes(header.level, entry.suffix.len()) - SLOT_BYTES;
+            header.heap_start -= cell_bytes;
+            self.store_bytes(header.heap_start, &entry.row.to_be_bytes()[2..]);
+            if entry.suffix.len() > HEAD_BYTES {
+                self.store_bytes(
+                    header.heap_start + header.cell_head(),
+                    &entry.suffix[HEAD_BYTES..],
+                );
+            }
+            let slot = Slot::new(entry.suffix, header.heap_start);
+            self.node.set_word(slots + entry.position + before, slot.0);
+        }
+        header.count += entries.len();
+        self.node.set_word(HEADER, header.pack());
+        self.refresh_hints(header, 0);
+        for (before, entry) in entries.iter().enumerate() {
+            self.note_insert(entry.position + before);
+        }
+        self.advance_leaf_version();
     }
 
     /// Takes the entry at `position` out; its cell becomes garbage until the node is rewritten.

@@ -5,7 +5,7 @@
 //!     then `latch`, the only code that changes a node;
 //!  2. `search`: cuts, the search in a node, the optimistic descent;
 //!  3. `cursor`: look-ups and range scans;
-//!  4. `insert`, `split`: inserts, checked inserts, making room;
+//!  4. `insert`, `split`: inserts, checked inserts, making room; `insert_sorted`: many at once;
 //!  5. `remove`: removals and merges;
 //!  6. `list`, `image`: nodes unpacked and packed again, for all rewriting;
 //!  7. `bulk`: trees from sorted entries;
@@ -34,6 +34,7 @@ mod check;
 mod cursor;
 mod image;
 mod insert;
+mod insert_sorted;
 mod latch;
 mod list;
 mod node;

@@ -276,6 +276,60 @@ fn bulk_load_equals_inserts() {
     }
 }
 
+/// Batches of all sizes, with entries that are there and entries that come twice, between removals.
+#[test]
+fn sorted_inserts_equal_single_ones() {
+    for shape in SHAPES {
+        eprintln!("shape {shape:?}");
+        let mut random = Prng::new(5);
+        let index = empty();
+        let mut model = Model::new();
+        for round in 0..few(60) {
+            let count = [1, 3, 40, 600][round % 4];
+            let mut batch: Vec<Entry> = (0..count)
+                .map(|_| (shape.key(&mut random), shape.row(&mut random)))
+                .collect();
+            batch.extend(model.iter().take(round).cloned());
+            batch.extend_from_within(..batch.len() / 5);
+            batch.sort();
+            let entries: Vec<(&[u8], RowId)> =
+                batch.iter().map(|(key, row)| (&key[..], RowId(*row))).collect();
+            index.insert_sorted(&entries).expect("within limits");
+            model.extend(batch);
+            if round % 3 == 2 {
+                let victims: Vec<Entry> = model.iter().step_by(2).cloned().collect();
+                for victim in victims {
+                    assert!(index.remove(&victim.0, RowId(victim.1)));
+                    model.remove(&victim);
+                }
+            }
+            if round % 10 == 9 {
+                compare_everything(&index, &model, shape, &mut random);
+            }
+        }
+        compare_everything(&index, &model, shape, &mut random);
+    }
+}
+
+#[test]
+fn sorted_inserts_fill_leaves_and_refuse_what_is_too_long() {
+    let index = empty();
+    let numbers: Vec<[u8; 8]> = (0..50_000u64).map(u64::to_be_bytes).collect();
+    for batch in numbers.chunks(1 << 10) {
+        let entries: Vec<(&[u8], RowId)> = batch.iter().map(|key| (&key[..], RowId(1))).collect();
+        index.insert_sorted(&entries).expect("within limits");
+    }
+    index.check().expect("the structure holds");
+    assert!(bytes_per_entry(&index) <= 20.0, "{}", bytes_per_entry(&index));
+    let long = vec![0xff; MAX_KEY_BYTES + 1];
+    let entries: [(&[u8], RowId); 2] = [(&[0xfe], RowId(1)), (&long, RowId(2))];
+    let refused = index.insert_sorted(&entries);
+    assert!(
+        matches!(refused, Err(IndexError::KeyTooLong { .. })),
+        "{refused:?}"
+    );
+}
+
 fn order_line_key(order: u32, district: u32, line: u32) -> Vec<u8> {
     [1, district, order, line]
         .iter()

@@ -30,6 +30,10 @@ fn churn(index: &OrderedIndex, writer: u64, numbers: u64, rounds: usize) {
         // Runs in one place make leaves fill and empty.
         let start = random.below(numbers);
         let inserting = random.below(2) == 0;
+        if inserting && random.below(2) == 0 {
+            insert_run(index, writer, start..numbers.min(start + 300), &mut present);
+            continue;
+        }
         for number in
             (start..numbers.min(start + 300)).filter(|&n| !is_stable(n) && n / 2 % WRITERS == writer)
         {
@@ -49,6 +53,18 @@ fn churn(index: &OrderedIndex, writer: u64, numbers: u64, rounds: usize) {
     for number in (0..numbers).filter(|&number| present[number as usize]) {
         assert!(index.remove(&key_of(number), RowId(number)));
     }
+}
+
+/// All at once, those that are there among them.
+fn insert_run(index: &OrderedIndex, writer: u64, numbers: std::ops::Range<u64>, present: &mut [bool]) {
+    let own = numbers.filter(|&n| !is_stable(n) && n / 2 % WRITERS == writer);
+    let mut keys: Vec<(Vec<u8>, RowId)> = own
+        .inspect(|&number| present[number as usize] = true)
+        .map(|number| (key_of(number), RowId(number)))
+        .collect();
+    keys.sort();
+    let entries: Vec<(&[u8], RowId)> = keys.iter().map(|(key, row)| (&key[..], *row)).collect();
+    index.insert_sorted(&entries).expect("within limits");
 }
 
 fn check_scan(index: &OrderedIndex, direction: Direction, numbers: u64, random: &mut Prng) {
