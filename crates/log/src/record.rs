@@ -77,6 +77,13 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// The table of an operation that was not decoded.
+    pub fn table_in(body: &[u8]) -> Option<TableId> {
+        let mut cursor = Cursor::new(body);
+        cursor.byte()?;
+        Some(TableId(cursor.varint_u32()?))
+    }
+
     /// Decodes what stands behind the length. `None`: malformed.
     pub fn decode(body: &'a [u8]) -> Option<Operation<'a>> {
         let mut cursor = Cursor::new(body);

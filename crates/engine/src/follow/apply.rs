@@ -1,9 +1,10 @@
 //! What the frames of a followed log do to the tables.
 //!
-//! A transaction whose operations stand in one frame is written and committed at once. Of one with fragments only the
-//! place of the first is kept; at its COMMIT or PREPARE its fragments are read again, from there on. So nothing of an
-//! open transaction is in memory, and an aborted one costs nothing; what a savepoint took back, which only the last frame
-//! tells, is skipped.
+//! A transaction whose operations stand in one frame is written and committed at once, by a transaction of this node that
+//! does so for all that follow one another (`txn::replayed`); one that changes definitions has one of its own. Of one with
+//! fragments only the place of the first is kept; at its COMMIT or PREPARE its fragments are read again, from there on. So
+//! nothing of an open transaction is in memory, and an aborted one costs nothing; what a savepoint took back, which only the
+//! last frame tells, is skipped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use mote_common::env::Disk;
 
 use super::{FollowedCatalog, ReplayError};
 use crate::recovery::{ApplyError, PreparedTransaction, Target};
-use crate::table::SQL_CATALOG_TABLE;
-use crate::txn::{EngineCore, InsertedRows, Transaction};
+use crate::table::{CATALOG_TABLE, SQL_CATALOG_TABLE};
+use crate::txn::{EngineCore, Replaying};
 use mote_log::frame::FrameKind;
 use mote_log::range::LogRanges;
 use mote_log::reader::Frame;
-use mote_log::record::{CommitHeader, FragmentHeader, Malformed, OperationStream, PrepareHeader};
+use mote_log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
 use mote_log::stream::FrameStream;
 use mote_log::varint::Cursor;
 use mote_log::{Log, SequenceState};
@@ -30,7 +31,8 @@ pub(super) struct Applier {
     disk: Arc<dyn Disk>,
     /// First fragments of transactions that are not over, by term and number.
     open: BTreeMap<(u32, u64), Lsn>,
-    nothing_reserved: InsertedRows,
+    /// Writes short commits, as long as they follow one another.
+    short: Option<Replaying>,
     /// Reads fragments again.
     ranges: Option<LogRanges>,
 }
@@ -50,7 +52,7 @@ impl Applier {
             engine: engine.clone(),
             disk: disk.clone(),
             open,
-            nothing_reserved: InsertedRows::new(),
+            short: None,
             ranges: None,
         }
     }
@@ -106,13 +108,16 @@ impl Applier {
                     body,
                     tells: header.tells,
                 };
+                self.rest();
                 self.prepare(prepare, last)?;
             }
             FrameKind::CommitPrepared => {
+                self.rest();
                 self.commit_prepared(lsn, payload, header.end(), catalog)?;
                 self.log().note_replayed_commit(header.wall_us);
             }
             FrameKind::RollbackPrepared => {
+                self.rest();
                 self.engine.replay_decision(payload, None);
                 self.log().prepared_ended(payload, None);
             }
@@ -136,32 +141,59 @@ impl Applier {
         ts: Lsn,
         catalog: &dyn FollowedCatalog,
     ) -> Result<(), ReplayError> {
+        if last.header.fragments == 0 && !describes(last.body) && !self.engine.has_prepared() {
+            return self.commit_short(&last, ts);
+        }
+        self.rest();
         let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
-        let transaction = self.engine.begin_replay().map_err(apply)?;
+        let mut replaying = self.engine.begin_replay().map_err(apply)?;
         let (ranges, open) = (&mut self.ranges, &self.open);
         operations(&self.engine, &self.disk, ranges, open, &last, |body| {
-            transaction.replay(body, &self.nothing_reserved)
+            replaying.write(body)
         })?;
-        self.publish(last.lsn, transaction, ts, catalog)?;
+        replaying.complete().map_err(apply)?;
+        self.publish(last.lsn, replaying, ts, catalog)?;
         self.forget(last.term, last.header.transaction, Some(ts));
         Ok(())
+    }
+
+    /// One that changes no definition, while nobody else's locks are on any row.
+    fn commit_short(&mut self, last: &LastPart<'_>, ts: Lsn) -> Result<(), ReplayError> {
+        let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
+        let mut short = match self.short.take() {
+            Some(short) => short,
+            None => self.engine.begin_replay().map_err(apply)?,
+        };
+        let (ranges, open) = (&mut self.ranges, &self.open);
+        short.commit_at(ts, |replaying| {
+            operations(&self.engine, &self.disk, ranges, open, last, |body| {
+                replaying.write(body)
+            })
+        })?;
+        self.short = Some(short);
+        Ok(())
+    }
+
+    /// Nothing is replayed for a while, or by somebody else.
+    pub fn rest(&mut self) {
+        self.short = None;
     }
 
     fn publish(
         &self,
         lsn: Lsn,
-        transaction: Transaction,
+        replaying: Replaying,
         ts: Lsn,
         catalog: &dyn FollowedCatalog,
     ) -> Result<(), ReplayError> {
-        let writes = transaction.written_to(SQL_CATALOG_TABLE);
+        let writes = replaying.written_to(SQL_CATALOG_TABLE);
         let published = match writes.is_empty() {
             true => None,
             false => catalog
                 .changes(writes)
                 .map_err(|what| ReplayError::Catalog { lsn, what })?,
         };
-        transaction.commit_replayed(ts);
+        replaying.commit(ts);
         if let Some(published) = published {
             published(ts);
         }
@@ -233,6 +265,16 @@ impl Applier {
         let first = self.open.get(&(last.term, last.header.transaction));
         first.copied().unwrap_or(last.lsn)
     }
+}
+
+/// Is there a change of a definition among these operations? Of malformed ones the answer means nothing.
+fn describes(operations: &[u8]) -> bool {
+    let visited =
+        OperationStream::default().feed_bodies(operations, |_, body| match Operation::table_in(body) {
+            Some(CATALOG_TABLE | SQL_CATALOG_TABLE) | None => Err(Malformed),
+            Some(_) => Ok(()),
+        });
+    visited.is_err()
 }
 
 /// Every operation of a transaction that counts, in order.

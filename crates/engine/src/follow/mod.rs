@@ -253,6 +253,17 @@ impl Replay {
         terms: &[TermMark],
         catalog: &dyn FollowedCatalog,
     ) -> Result<(), ReplayError> {
+        let applied = self.apply_pieces(until, terms, catalog);
+        self.applier.rest();
+        applied
+    }
+
+    fn apply_pieces(
+        &mut self,
+        until: Lsn,
+        terms: &[TermMark],
+        catalog: &dyn FollowedCatalog,
+    ) -> Result<(), ReplayError> {
         loop {
             self.apply_fed(terms, catalog)?;
             let from = self.frames.fed_to();

@@ -372,6 +372,10 @@ impl From<ReadChanged> for NotCommitted {
 /// Between the reservation of the position and the filled frame: everybody sees the commit from here on.
 pub(super) fn decide_commit(slot: &TransactionSlot, writes: &[Write], ts: Lsn) {
     slot.commit(ts);
+    raise_last_changes(writes, ts);
+}
+
+pub(super) fn raise_last_changes(writes: &[Write], ts: Lsn) {
     for write in writes {
         // SAFETY: tables outlive the transactions that wrote them.
         let table = unsafe { &*write.table };
@@ -382,10 +386,17 @@ pub(super) fn decide_commit(slot: &TransactionSlot, writes: &[Write], ts: Lsn) {
 }
 
 pub(super) fn stamp_versions(work: &Work, ts: Lsn) {
-    let mut counted: Option<(*const Table, i64)> = None;
     for write in &work.writes {
         // SAFETY: pinned since before the commit.
         unsafe { write.version.as_ref() }.set_stamp(Stamp::committed(ts));
+    }
+    count_changes(&work.writes);
+}
+
+/// Rows more or less, by table.
+pub(super) fn count_changes(writes: &[Write]) {
+    let mut counted: Option<(*const Table, i64)> = None;
+    for write in writes {
         let change = match write.kind {
             WriteKind::Insert => 1,
             WriteKind::Update => 0,

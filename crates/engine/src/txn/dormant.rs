@@ -103,6 +103,10 @@ impl PreparedTransactions {
         Ok(insert(&mut entries, info))
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.lock().is_empty()
+    }
+
     pub(super) fn forget(&self, gid: &str) {
         self.entries.lock().remove(gid);
     }

@@ -233,6 +233,11 @@ impl EngineCore {
         }
     }
 
+    /// Are there transactions that are prepared and not decided?
+    pub(crate) fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
     pub(crate) fn take_work(&self) -> Lent<Work> {
         let pooled = self.works[stripe::current()].0.lock().pop();
         pooled.unwrap_or_else(Lent::filled)

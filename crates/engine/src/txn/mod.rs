@@ -6,7 +6,7 @@
 //!  3. `work`: what a transaction has done so far (`lent`: how it carries that); `transaction`: begin, statements, reads; `met` and
 //!     `known`: what it knows of the commits of others; `error`: how calls end;
 //!  4. `admission`: may this transaction write, or lock, this row now?
-//!  5. `write`: insert, update, delete, and the entries of indexes; `room`, `memory_wait`: memory and log for them; `told`, `tell`:
+//!  5. `write`: insert, update, delete, and the entries of indexes; `source`: for whom; `later_entries`: and when; `room`, `memory_wait`: memory and log for them; `told`, `tell`:
 //!     what subscribers are told;
 //!     `deferred_keys`: keys that are judged later;
 //!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
@@ -32,6 +32,7 @@ mod deferred_keys;
 mod dormant;
 mod error;
 mod known;
+mod later_entries;
 mod later_snapshot;
 mod lent;
 mod lockers;
@@ -46,6 +47,7 @@ mod savepoint;
 mod scan;
 mod sequences;
 mod snapshot;
+mod source;
 mod tell;
 mod told;
 mod tracking;
@@ -65,8 +67,8 @@ pub use engine_core::EngineCore;
 pub use error::{BeginError, CommitError, CommitReceipt, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
-pub(crate) use prepared::InsertedRows;
 pub use prepared::{FinishError, PrepareFailure, PreparedWrite, Undecided};
+pub(crate) use replayed::Replaying;
 pub use scan::{TableSample, TableScan};
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use told::{OldRow, Told};

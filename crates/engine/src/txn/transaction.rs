@@ -10,6 +10,7 @@ use super::memory_wait::MemoryWait;
 use super::met::Known;
 use super::reads::ReadSet;
 use super::snapshot::{RowVersion, Snapshot};
+use super::source::Source;
 use super::work::Work;
 use crate::epoch;
 use crate::lock::owner::Owner;
@@ -101,6 +102,7 @@ pub struct Transaction {
     /// What it has met of the commits of others; at first what its session has.
     pub(super) known: Known,
     pub(super) work: RefCell<Lent<Work>>,
+    pub(super) source: Cell<Source>,
     pub(super) wake: RefCell<Arc<dyn Wake>>,
     /// Somebody listens to `wake`.
     can_wait: Cell<bool>,
@@ -188,6 +190,7 @@ impl Transaction {
             current: RefCell::new(None),
             known: Known::of_session(options.session_seen, options.session_known),
             work: RefCell::new(work),
+            source: Cell::new(Source::Session),
             tracking: Cell::new(options.isolation == Isolation::Serializable && !options.read_only),
             reads: RefCell::new(reads),
             validate_without_writes: Cell::new(false),

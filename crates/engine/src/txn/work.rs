@@ -1,6 +1,7 @@
 //! What a transaction has done so far, in lists that grow while it runs and are lent to the next one: what it wrote, locked and
 //! defined, its redo, and the marks of its savepoints.
 
+use super::later_entries::LaterEntries;
 use super::lent::Lent;
 use super::reads::ReadSet;
 use super::told::Told;
@@ -20,6 +21,8 @@ pub(crate) struct Write {
     pub(super) row: RowId,
     pub(super) version: NonNull<Version>,
     pub(super) kind: WriteKind,
+    /// The version is marked QUEUED, and its row is still to be queued.
+    pub(super) queues: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +95,8 @@ pub(crate) struct Work {
     pub(super) next_savepoint: u32,
     /// Deferrable keys that were taken when this transaction wrote them; see `deferred_keys`.
     pub(super) unchecked_keys: Vec<(IndexId, RowId)>,
+    /// Index entries that replay makes later.
+    pub(super) later_entries: LaterEntries,
     /// Emptied; only lends its memory to the next transaction that notes its reads. Not there while that goes on.
     pub(super) reads: Lent<ReadSet>,
 }
@@ -107,6 +112,7 @@ impl Work {
         self.savepoints.clear();
         self.ddl.clear();
         self.unchecked_keys.clear();
+        self.later_entries.forget();
         self.told.clear();
         self.tells = false;
         self.writes.shrink_to(WRITES_KEEP);

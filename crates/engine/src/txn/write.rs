@@ -10,10 +10,12 @@
 
 use super::admission::RowRequest;
 use super::error::WriteError;
+use super::later_entries::Refused;
 use super::snapshot::RowVersion;
+use super::source::Source;
 use super::tell::ToldChange;
 use super::transaction::Transaction;
-use super::work::{Write, WriteKind};
+use super::work::{Work, Write, WriteKind};
 use crate::epoch::{self, Guard};
 use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest};
@@ -48,6 +50,8 @@ struct LinkedUpdate<'g> {
     base_ts: Lsn,
     /// Indexes whose key changed, by `changed_bit`.
     changed: u64,
+    /// As in [`Write`].
+    queues: bool,
 }
 
 impl LinkedUpdate<'_> {
@@ -100,7 +104,7 @@ impl Transaction {
     ) -> Result<(), WriteError> {
         let layout = table.newest_layout();
         let version = Version::allocate(NewVersion {
-            stamp: Stamp::uncommitted(self.slot, self.command().0),
+            stamp: self.new_stamp(),
             previous: std::ptr::null(),
             layout: layout.number(),
             flags: KEY_LOCK,
@@ -133,10 +137,10 @@ impl Transaction {
             row: id,
             version,
             kind: WriteKind::Insert,
+            queues: false,
         });
-        match table.is_temporary() {
-            true => work.redo.note_unlogged(),
-            false => work.redo.insert(table.id(), id, layout.number(), row),
+        if self.keeps_redo(table, &mut work) {
+            work.redo.insert(table.id(), id, layout.number(), row);
         }
         Ok(())
     }
@@ -188,14 +192,15 @@ impl Transaction {
             row: id,
             version: linked.version,
             kind: WriteKind::Update,
+            queues: linked.queues,
         });
         if let Some(told) = told {
             told.tell_old(&mut work, table, id, |key| linked.changes(key, table, &guard));
             // Whole: who is told of it has no row before it to patch.
             work.redo
                 .update_whole(table.id(), id, layout.number(), linked.base_ts, row);
-        } else if table.is_temporary() {
-            work.redo.note_unlogged();
+        } else if !self.keeps_redo(table, &mut work) {
+            return Ok(());
         } else if seen.layout() == layout.number() {
             // SAFETY: linked by us and uncommitted: it stays.
             let new_bytes = unsafe { Version::payload(linked.version) };
@@ -259,6 +264,8 @@ impl Transaction {
         if old.flags() & KEY_CHANGED != 0 && !old.previous().is_null() {
             flags |= KEY_CHANGED;
         }
+        let queues = self.source.get().queues(old);
+        flags |= if queues { QUEUED } else { 0 };
         let version = self.link(&mut latched, old, row, layout.number(), flags);
         let mut dead = Vec::new();
         let too_long = self.prune_latched(&latched, old, &mut dead, guard);
@@ -272,6 +279,7 @@ impl Transaction {
             old,
             base_ts,
             changed,
+            queues,
         })
     }
 
@@ -324,7 +332,9 @@ impl Transaction {
         self.check_seen(&admitted, seen.version.as_ptr())?;
         let head = admitted.head;
         let base_ts = admitted.ts.unwrap_or(Lsn::ZERO);
-        let flags = flags | TOMBSTONE | head.flags() & KEY_CHANGED;
+        let queues = self.source.get().queues(head);
+        let queued = if queues { QUEUED } else { 0 };
+        let flags = flags | queued | TOMBSTONE | head.flags() & KEY_CHANGED;
         let version = self.link(&mut latched, head, &[], head.layout(), flags);
         let mut dead = Vec::new();
         self.prune_latched(&latched, head, &mut dead, &guard);
@@ -336,15 +346,23 @@ impl Transaction {
             row: id,
             version,
             kind: WriteKind::Delete,
+            queues,
         });
         if let Some(told) = told {
             told.tell_old(&mut work, table, id, |_| true);
         }
-        match table.is_temporary() {
-            true => work.redo.note_unlogged(),
-            false => work.redo.delete(table.id(), id, base_ts),
+        if self.keeps_redo(table, &mut work) {
+            work.redo.delete(table.id(), id, base_ts);
         }
         Ok(())
+    }
+
+    pub(super) fn new_stamp(&self) -> Stamp {
+        self.source.get().stamp(self.slot, self.command().0)
+    }
+
+    fn keeps_redo(&self, table: &Table, work: &mut Work) -> bool {
+        self.source.get().keeps_redo(table.is_temporary(), &mut work.redo)
     }
 
     /// Puts a new version in front of `head`.
@@ -357,7 +375,7 @@ impl Transaction {
         flags: u8,
     ) -> NonNull<Version> {
         let version = Version::allocate(NewVersion {
-            stamp: Stamp::uncommitted(self.slot, self.command().0),
+            stamp: self.new_stamp(),
             previous: head,
             layout,
             flags: flags | head.flags() & QUEUED,
@@ -442,7 +460,7 @@ impl Transaction {
     pub(super) fn insert_entry(
         &self,
         table: &Table,
-        index: &TableIndex,
+        index: &Arc<TableIndex>,
         row: RowId,
         view: &RowView<'_>,
         guard: &Guard,
@@ -456,7 +474,7 @@ impl Transaction {
     fn insert_entry_with(
         &self,
         table: &Table,
-        index: &TableIndex,
+        index: &Arc<TableIndex>,
         row: RowId,
         view: &RowView<'_>,
         key: &mut Vec<u8>,
@@ -472,7 +490,7 @@ impl Transaction {
     pub(super) fn enter_key(
         &self,
         table: &Table,
-        index: &TableIndex,
+        index: &Arc<TableIndex>,
         row: RowId,
         key: &[u8],
         has_null: bool,
@@ -481,7 +499,11 @@ impl Transaction {
             IndexError::OutOfMemory => self.no_memory(),
             error => index_error(index, error),
         };
-        if !index.checks(has_null) {
+        if self.source.get() == Source::Replay {
+            let added = self.work.borrow_mut().later_entries.add(index, key, row);
+            return added.map_err(refused);
+        }
+        if self.source.get().is_log() || !index.checks(has_null) {
             index.tree.insert(key, row).map_err(failed)?;
             return Ok(());
         }
@@ -609,6 +631,11 @@ impl Transaction {
             }
         }
     }
+}
+
+#[cold]
+pub(super) fn refused(refused: Refused) -> WriteError {
+    index_error(&refused.index, refused.error)
 }
 
 #[cold]

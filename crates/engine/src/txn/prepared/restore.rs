@@ -16,6 +16,7 @@ use crate::table::version::allocation_bytes;
 use crate::table::{CATALOG_TABLE, Table};
 use crate::txn::dormant::{Entry, PreparedInfo, insert};
 use crate::txn::engine_core::EngineCore;
+use crate::txn::source::Source;
 use crate::txn::transaction::{Isolation, Transaction};
 use crate::txn::work::WriteKind;
 use crate::txn::{RowVersion, WriteError};
@@ -44,17 +45,20 @@ impl EngineCore {
     ) -> Result<(), ApplyError> {
         let inserted = self.reserve_rows(&undecided)?;
         // All that was written first, then locks: see `lock_again`.
-        let mut written = Vec::with_capacity(undecided.len());
+        let (mut written, mut patched) = (Vec::with_capacity(undecided.len()), Vec::new());
         for prepared in undecided {
             let gid = String::from_utf8(prepared.gid).map_err(|_| damaged("its name is not text"))?;
             let state = State::decode(&prepared.state).ok_or_else(|| damaged("its locks are malformed"))?;
             let transaction = self
                 .begin(Isolation::ReadCommitted, false)
                 .map_err(|error| ApplyError::Other(format!("\"{gid}\": {error:?}")))?;
+            transaction.source.set(Source::Prepared);
             for body in &prepared.operations {
                 let operation =
                     Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?;
-                transaction.write_again(operation, &inserted)?;
+                let table = self.table(operation.table());
+                let table = table.ok_or_else(|| gone(operation.table()))?;
+                transaction.write_again(&table, operation, &mut patched, &inserted)?;
             }
             transaction.free_unwritten_rows();
             transaction.work.borrow_mut().tells = prepared.tells;
@@ -98,25 +102,24 @@ impl EngineCore {
 }
 
 impl Transaction {
-    /// What the log says was written.
+    /// What the log says was written to `table`. `patched` is scratch.
     pub(in crate::txn) fn write_again(
         &self,
+        table: &Table,
         operation: Operation<'_>,
+        patched: &mut Vec<u8>,
         inserted: &InsertedRows,
     ) -> Result<(), ApplyError> {
-        let table = self
-            .engine
-            .table(operation.table())
-            .ok_or_else(|| gone(operation.table()))?;
+        debug_assert!(self.source.get().is_log());
         // Each a command of its own: a later one may change what an earlier one wrote.
         self.next_command();
         let written = match operation {
             Operation::Insert {
                 row, layout, bytes, ..
             } => {
-                self.check_layout(&table, layout)?;
-                self.check_vacant(&table, row)?;
-                self.insert_again(&table, row, bytes)
+                self.check_layout(table, layout)?;
+                self.check_vacant(table, row)?;
+                self.insert_again(table, row, bytes)
             }
             Operation::Update {
                 row,
@@ -125,12 +128,11 @@ impl Transaction {
                 patch,
                 ..
             } => {
-                self.check_layout(&table, layout)?;
-                let base = self.base(&table, row, base_ts)?;
-                let mut bytes = Vec::new();
-                patch::apply(base.bytes(), patch, &mut bytes)
+                self.check_layout(table, layout)?;
+                let base = self.base(table, row, base_ts)?;
+                patch::apply(base.bytes(), patch, patched)
                     .map_err(|_| damaged("a patch does not fit its row"))?;
-                self.update_again(&table, &base, &bytes)
+                self.update_again(table, &base, patched)
             }
             Operation::UpdateWhole {
                 row,
@@ -139,18 +141,16 @@ impl Transaction {
                 bytes,
                 ..
             } => {
-                self.check_layout(&table, layout)?;
-                let base = self.base(&table, row, base_ts)?;
-                self.update_again(&table, &base, bytes)
+                self.check_layout(table, layout)?;
+                let base = self.base(table, row, base_ts)?;
+                self.update_again(table, &base, bytes)
             }
             Operation::Delete { row, base_ts, .. } => {
-                let base = self.base(&table, row, base_ts)?;
+                let base = self.base(table, row, base_ts)?;
                 self.charge(0)
-                    .and_then(|()| self.delete_charged(&table, &base, 0, None))
+                    .and_then(|()| self.delete_charged(table, &base, 0, None))
             }
         };
-        // It is in the log.
-        self.work.borrow_mut().redo.reset(0);
         written.map_err(|error| match error {
             WriteError::OutOfMemory => ApplyError::OutOfMemory,
             other => ApplyError::Other(format!("row {:?}: {other:?}", operation.row())),
@@ -163,7 +163,7 @@ impl Transaction {
             Operation::Update { .. } | Operation::UpdateWhole { .. } => WriteKind::Update,
             Operation::Delete { .. } => WriteKind::Delete,
         };
-        self.change_object_again(&table, operation.row(), kind, inserted)
+        self.change_object_again(table, operation.row(), kind, inserted)
     }
 
     /// Nobody can have changed the layout of a table that a prepared transaction has locked.
@@ -180,7 +180,10 @@ impl Transaction {
             .fetch_newest(table, row)
             .ok_or(ApplyError::BaseMismatch { found: None })?;
         let found = newest.header().stamp().timestamp();
-        let expected = (base_ts != Lsn::ZERO).then_some(base_ts);
+        let expected = match base_ts {
+            Lsn::ZERO => self.source.get().own_timestamp(),
+            base_ts => Some(base_ts),
+        };
         if found == expected {
             Ok(newest)
         } else {
