@@ -5,10 +5,10 @@
 //! takes effect at commit. The caller holds the table locks that keep others away: AccessExclusive to drop or to add a
 //! layout, Share to make an index, ShareUpdateExclusive to make one while others write (`among_writers`).
 
+use super::entries::index_error;
 use super::error::WriteError;
 use super::transaction::Transaction;
 use super::work::DdlAction;
-use super::write::index_error;
 use crate::epoch;
 use crate::index::IndexError;
 use crate::lock::{RowLockStrength, WaitPolicy};

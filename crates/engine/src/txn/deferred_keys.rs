@@ -6,9 +6,9 @@
 //! and waits for the other's end when it checks.
 //! Leaves out: when to check, and what a violation is called (the layer above).
 
+use super::entries::Conflict;
 use super::error::WriteError;
 use super::transaction::Transaction;
-use super::write::Conflict;
 use crate::epoch;
 use crate::index::IndexError;
 use crate::table::{KeyOutcome, Table, TableIndex};

@@ -6,9 +6,9 @@
 //!  3. `work`: what a transaction has done so far (`lent`: how it carries that); `transaction`: begin, statements, reads; `met` and
 //!     `known`: what it knows of the commits of others; `error`: how calls end;
 //!  4. `admission`: may this transaction write, or lock, this row now?
-//!  5. `write`: insert, update, delete, and the entries of indexes; `source`: for whom; `later_entries`: and when; `room`, `memory_wait`: memory and log for them; `told`, `tell`:
-//!     what subscribers are told;
-//!     `deferred_keys`: keys that are judged later;
+//!  5. `write`: insert, update, delete; `entries`: of indexes; `source`, `later_entries`: what replay does otherwise; `room`,
+//!     `memory_wait`: memory and log for them; `told`, `tell`: what subscribers are told; `deferred_keys`: keys that are judged
+//!     later;
 //!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
 //!  7. `savepoint`, `undo`: taking writes and locks back;
 //!  8. `commit`: the end, either way;
@@ -30,6 +30,7 @@ mod engine_core;
 mod ddl;
 mod deferred_keys;
 mod dormant;
+mod entries;
 mod error;
 mod known;
 mod later_entries;

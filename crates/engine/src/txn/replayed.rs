@@ -11,11 +11,11 @@
 
 use super::commit::{ENDING, count_changes, decide_commit, raise_last_changes, stamp_versions};
 use super::engine_core::EngineCore;
+use super::entries::refused;
 use super::prepared::{InsertedRows, PreparedWrite, writes_to};
 use super::source::Source;
 use super::transaction::{Isolation, Transaction};
 use super::work::{Write, WriteKind};
-use super::write::refused;
 use super::{BeginError, WriteError};
 use crate::epoch;
 use crate::recovery::ApplyError;

@@ -21,7 +21,7 @@ use crate::table::prune::chain_has_key;
 use crate::table::segment::Slot;
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{Standing, standing};
-use crate::txn::write::index_error;
+use crate::txn::entries::index_error;
 use mote_common::RowId;
 use std::ptr::NonNull;
 
