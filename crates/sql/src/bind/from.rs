@@ -384,6 +384,13 @@ impl Binder<'_> {
                     Some(name) => self.type_name(name)?,
                     None => return Err(SqlError::internal("a column definition has a type")),
                 };
+                if columns
+                    .iter()
+                    .any(|known: &ItemColumn| known.name == definition.name)
+                {
+                    let message = format!("column name \"{}\" specified more than once", definition.name);
+                    return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+                }
                 columns.push(column(&definition.name, ty));
             }
             return Ok(columns);

@@ -575,6 +575,7 @@ pub fn implied_name(expr: &ast::Expr) -> Option<Name> {
 fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
     let strong = |name: &str| Some((name.into(), 2));
     match &expr.kind {
+        ExprKind::Column(reference) if reference.star => None,
         ExprKind::Column(reference) => reference.parts.last().map(|name| (name.clone(), 2)),
         ExprKind::Indirection { base, steps } => {
             let field = steps.iter().rev().find_map(|step| match step {

@@ -38,6 +38,8 @@ select * from jr_view;
 with data(doc) as (values ('[{"id":1,"v":"x"},{"id":2,"v":"y"}]'::jsonb))
 insert into jr_wide (id, v) select r.id, r.v from data, jsonb_to_recordset(doc) as r(id int, v varchar(2)) returning id, v;
 
+select * from json_to_record('{"a":1}') as x(a int, a text);
+
 -- Values of their columns.
 select * from json_to_record('{"a":[1,2],"b":{"c":1},"c":null,"d":true,"e":1.50,"f":"q\u0041\n"}') as x(a int[], b json, c text, d text, e text, f text);
 select * from jsonb_to_record('{"a":[1,2],"b":{"c":1},"c":null,"d":true,"e":1.50,"f":"q\u0041\n"}') as x(a int[], b jsonb, c text, d text, e text, f text);
