@@ -121,7 +121,11 @@ pub struct Decoder {
     piece: Vec<u8>,
 }
 
-type Tell<'t> = &'t mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>;
+/// Is told what a transaction did, and the position of each: ascending within the transaction, different from all others of its
+/// operations, and the same whenever the log is read again. Subscribers that stop in the midst of a transaction go on by it. It is
+/// where the operation ends in the log, as far as the frame; the beginning of the first frame for Begin, the end of the last for
+/// Commit.
+type Tell<'t> = &'t mut dyn FnMut(Lsn, Event<'_>) -> Result<(), DecodeError>;
 
 impl Decoder {
     /// Reads from `from` on, and tells what ends above `start`.
@@ -262,11 +266,10 @@ impl Decoder {
         ranges: &mut LogRanges,
         tell: Tell<'_>,
     ) -> Result<(), DecodeError> {
-        tell(Event::Begin { commit, end, wall_us })?;
+        tell(span.first, Event::Begin { commit, end, wall_us })?;
         let mut operations = Operations {
             stream: OperationStream::default(),
             header: &span.header,
-            lsn: span.last,
             old: None,
         };
         if span.header.fragments > 0 {
@@ -277,16 +280,16 @@ impl Decoder {
                     && let Some((fragment, body)) = FragmentHeader::decode(frame.payload)
                     && fragment.transaction == number
                 {
-                    operations.feed(body, tell)?;
+                    operations.feed(frame.header.lsn, body, tell)?;
                 }
                 Ok(())
             })?;
         }
-        operations.feed(span.body, tell)?;
+        operations.feed(span.last, span.body, tell)?;
         if !operations.stream.is_complete() {
             return Err(DecodeError::Malformed(span.last, "the last operation is cut off"));
         }
-        tell(Event::Commit)
+        tell(end, Event::Commit)
     }
 
     /// The frames from the one at `first` to those below `end`.
@@ -323,7 +326,6 @@ impl Decoder {
 struct Operations<'h> {
     stream: OperationStream,
     header: &'h CommitHeader,
-    lsn: Lsn,
     /// What stands before the change that it belongs to.
     old: Option<(TableId, RowId, Vec<u8>)>,
 }
@@ -338,16 +340,21 @@ impl From<Malformed> for Refused {
 }
 
 impl Operations<'_> {
-    fn feed(&mut self, part: &[u8], tell: Tell<'_>) -> Result<(), DecodeError> {
-        let (header, lsn, old) = (self.header, self.lsn, &mut self.old);
+    /// The part that stands in the frame at `lsn`.
+    fn feed(&mut self, lsn: Lsn, part: &[u8], tell: Tell<'_>) -> Result<(), DecodeError> {
+        let (header, old) = (self.header, &mut self.old);
         let malformed = || DecodeError::Malformed(lsn, "an operation is malformed");
+        // An operation that ends in a frame has a byte there at least: the count stays within the frame.
+        let mut at = lsn;
         let fed = self.stream.feed_told::<Refused>(part, |ordinal, body| {
+            at.0 += 1;
             if header.is_rolled_back(ordinal) {
                 return Ok(());
             }
+            let mut tell_here = |event: Event<'_>| tell(at, event);
             let event = match is_told(body) {
-                true => told(body, old, tell),
-                false => row(body, old, tell),
+                true => told(body, old, &mut tell_here),
+                false => row(body, old, &mut tell_here),
             };
             event
                 .unwrap_or_else(|| Err(malformed()))
@@ -357,10 +364,12 @@ impl Operations<'_> {
     }
 }
 
+type TellHere<'t> = &'t mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>;
+
 type Old = Option<(TableId, RowId, Vec<u8>)>;
 
 /// `None`: malformed.
-fn told(body: &[u8], old: &mut Old, tell: Tell<'_>) -> Option<Result<(), DecodeError>> {
+fn told(body: &[u8], old: &mut Old, tell: TellHere<'_>) -> Option<Result<(), DecodeError>> {
     Some(match Told::decode(body)? {
         Told::Relation { table, content } => {
             let relation = ToldRelation::decode(content)?;
@@ -377,7 +386,7 @@ fn told(body: &[u8], old: &mut Old, tell: Tell<'_>) -> Option<Result<(), DecodeE
     })
 }
 
-fn row(body: &[u8], old: &mut Old, tell: Tell<'_>) -> Option<Result<(), DecodeError>> {
+fn row(body: &[u8], old: &mut Old, tell: TellHere<'_>) -> Option<Result<(), DecodeError>> {
     let operation = Operation::decode(body)?;
     let (table, row) = (operation.table(), operation.row());
     let before = old.take();

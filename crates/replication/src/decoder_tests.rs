@@ -88,7 +88,7 @@ impl Written {
                 header: *header,
                 payload,
             };
-            decoder.frame(&frame, &mut ranges, &mut |event| {
+            decoder.frame(&frame, &mut ranges, &mut |_, event| {
                 words.push(match event {
                     Event::Begin { .. } => "begin".into(),
                     Event::Commit => "commit".into(),
@@ -206,7 +206,7 @@ fn fragments_are_read_again_and_what_was_rolled_back_is_left_out() {
             payload,
         };
         decoder
-            .frame(&frame, &mut ranges, &mut |_| Ok(()))
+            .frame(&frame, &mut ranges, &mut |_, _| Ok(()))
             .expect("it is sound");
     }
     assert_eq!(
@@ -234,4 +234,57 @@ fn a_prepared_transaction_is_told_when_it_commits() {
     let words = log.told(0, Lsn::ZERO).expect("it is sound");
     assert_eq!(words, ["begin", "table one", "insert [112]", "commit"]);
     assert!(matches!(log.told(1, Lsn::ZERO), Err(DecodeError::Gone(_))));
+}
+
+/// The position of each event.
+fn positions(log: &Written) -> Vec<Lsn> {
+    let mut ranges = log.ranges();
+    let mut decoder = Decoder::new(log.frames[0].0.lsn, Lsn::ZERO);
+    let mut positions = Vec::new();
+    for (header, payload) in &log.frames {
+        let frame = Frame {
+            header: *header,
+            payload,
+        };
+        let taken = decoder.frame(&frame, &mut ranges, &mut |at, _| {
+            positions.push(at);
+            Ok(())
+        });
+        taken.expect("it is sound");
+    }
+    positions
+}
+
+/// Who stops in the midst of a transaction names the position of the last change it has, and skips up to there when it is told
+/// all of it again: a position that two changes have would skip both.
+#[test]
+fn each_change_has_a_position_of_its_own() {
+    let (row, mut log) = (RowId::new(1, 2), Written::new());
+    let many = |count: u8| {
+        let mut redo = RedoBuffer::new();
+        redo.relation(TABLE, &relation("t"));
+        (0..count).for_each(|byte| redo.insert(TABLE, row, 1, &[byte]));
+        redo
+    };
+    // Nearly all of it stands in fragments, and the frame that commits it has room for one number.
+    let stream = operations(&mut many(200));
+    let (first, rest) = stream.split_at(stream.len() / 2 + 1);
+    log.frame(FrameKind::Fragment, true, &fragment(7, 0, first));
+    let prepare = many(100).prepare_payload(b"one", b"locks").expect("it fits");
+    log.frame(FrameKind::Prepare, true, &prepare);
+    log.frame(FrameKind::Fragment, true, &fragment(7, 1, rest));
+    let mut last = Vec::new();
+    [7, 2, 0]
+        .iter()
+        .for_each(|&number| varint::put(&mut last, number));
+    let first_end = log.frame(FrameKind::Commit, true, &last);
+    let second_end = log.frame(FrameKind::CommitPrepared, true, b"one");
+    let positions = positions(&log);
+    assert_eq!(positions.len(), (200 + 3) + (100 + 3));
+    let (first, second) = positions.split_at(203);
+    for (positions, end) in [(first, first_end), (second, second_end)] {
+        assert!(positions.is_sorted_by(|one, next| one < next), "{positions:?}");
+        assert_eq!(positions.last(), Some(&end));
+    }
+    assert!(second.iter().all(|at| !first.contains(at)), "{positions:?}");
 }

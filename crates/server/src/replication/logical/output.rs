@@ -47,8 +47,9 @@ struct Running {
     wall_us: i64,
     /// Begin was sent.
     begun: bool,
-    /// Messages so far.
-    messages: u64,
+    /// The position of Begin, and of what is told now.
+    first: Lsn,
+    at: Lsn,
 }
 
 /// One subscriber's stream.
@@ -106,7 +107,11 @@ impl Output {
         Ok(())
     }
 
-    pub fn take(&mut self, event: Event<'_>) -> SqlResult<()> {
+    /// The next event, and its position.
+    pub fn take(&mut self, at: Lsn, event: Event<'_>) -> SqlResult<()> {
+        if let Some(running) = &mut self.running {
+            running.at = at;
+        }
         match event {
             Event::Begin { commit, end, wall_us } => {
                 self.tables.clear();
@@ -115,7 +120,8 @@ impl Output {
                     end,
                     wall_us,
                     begun: false,
-                    messages: 0,
+                    first: at,
+                    at,
                 });
                 self.look_up()
             }
@@ -213,8 +219,8 @@ impl Output {
             return;
         };
         running.begun = true;
-        let (commit, end, wall_us) = (running.commit, running.end, running.wall_us);
-        let start = self.open_message();
+        let (first, commit, end, wall_us) = (running.first, running.commit, running.end, running.wall_us);
+        let start = self.open_message_at(first, wall_us);
         self.ready.push(b'B');
         self.ready.extend_from_slice(&commit.0.to_be_bytes());
         self.ready
@@ -257,16 +263,14 @@ impl Output {
         Ok(())
     }
 
-    /// A message of the running transaction: its position is its own, and below the transaction's end, so that nobody who
-    /// has it seems to have the transaction.
+    /// A message of what is told now: its position is that of the change, as PostgreSQL's is, and below the transaction's end, so
+    /// that nobody who has it seems to have the transaction.
     fn open_message(&mut self) -> usize {
-        let Some(running) = self.running.as_mut() else {
-            return self.open_message_at(Lsn::ZERO, POSTGRES_EPOCH_UNIX_US);
+        let (at, wall_us) = match &self.running {
+            Some(running) => (running.at, running.wall_us),
+            None => (Lsn::ZERO, POSTGRES_EPOCH_UNIX_US),
         };
-        let position = Lsn((running.commit.0 + running.messages).min(running.end.0 - 1));
-        running.messages += 1;
-        let wall_us = running.wall_us;
-        self.open_message_at(position, wall_us)
+        self.open_message_at(at, wall_us)
     }
 
     fn open_message_at(&mut self, position: Lsn, wall_us: i64) -> usize {

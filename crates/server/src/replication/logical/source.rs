@@ -214,8 +214,8 @@ impl Run {
             let (output, sender, nudge, bell) =
                 (&mut self.order.output, &self.sender, &self.nudge, &self.bell);
             let before = decoder.position();
-            let decoded = decoder.frame(&frame, &mut self.ranges, &mut |event| {
-                if let Err(error) = output.take(event) {
+            let decoded = decoder.frame(&frame, &mut self.ranges, &mut |at, event| {
+                if let Err(error) = output.take(at, event) {
                     refused = Some(error);
                     return Err(DecodeError::Ended);
                 }
