@@ -76,6 +76,8 @@ pub struct Intake {
     synced: Lsn,
     /// Complete frames that are on disk end here.
     flushed: Lsn,
+    /// Nothing of this log was ever written from here on.
+    reach: Lsn,
     /// The last write found no room in a segment that is there.
     full: bool,
     /// Terms of the leader that begin behind what is here: where they begin, no frame is looked for before.
@@ -116,6 +118,7 @@ impl Intake {
             written: block,
             synced: block,
             flushed: scan.end,
+            reach: scan.reach,
             full: false,
             coming,
             terms: Vec::new(),
@@ -140,6 +143,11 @@ impl Intake {
             position if position <= self.written => position,
             _ => self.flushed,
         }
+    }
+
+    /// No header of a frame stands in the files from here on, whatever came of the writes: for who scans them.
+    pub fn reach(&self) -> Lsn {
+        self.reach
     }
 
     /// Whether there is room for so many bytes more, which it makes if it can.
@@ -289,6 +297,8 @@ impl Intake {
         if !self.prepare_to(from.0 + bytes.len() as u64)? {
             return Err(IntakeError::Full);
         }
+        // Before it is tried: a write that fails may have written a part.
+        self.reach = self.reach.max(Lsn(from.0 + bytes.len() as u64));
         // A segment that was copied may be shorter than one that was prepared: its blocks get their place when they are written.
         let written = self.segments.write(from.0, bytes, &mut self.touched);
         self.full = written.as_ref().is_err_and(is_for_want_of_room);

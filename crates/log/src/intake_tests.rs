@@ -8,7 +8,7 @@ use mote_common::env::sim::{FaultPlan, SimDisk, env};
 use mote_common::prng::Prng;
 
 use super::super::range::LogRanges;
-use super::super::scan::{LogScan, scan_log};
+use super::super::scan::{LogScan, scan_log, scan_log_to};
 use super::super::*;
 use super::{Intake, IntakeError};
 
@@ -112,6 +112,19 @@ fn a_followers_log_is_its_leaders_whatever_crashes() {
                     .expect("whole blocks, in order");
                 from = to;
             }
+            // Who knows how far was written finds the same without the rest of the files.
+            let disk = env(&there, 6).0.disk;
+            let bounded = scan_log_to(&*disk, SYSTEM, SEGMENT_BYTES, Lsn(SEGMENT_BYTES), intake.reach());
+            let (whole, bounded) = (scan(&there), bounded.expect("a sound log"));
+            assert!(bounded.reach <= whole.reach);
+            assert_eq!(
+                LogScan {
+                    reach: whole.reach,
+                    ..bounded
+                },
+                whole,
+                "seed {seed}, round {round}"
+            );
             if prng.chance(2, 3) {
                 told = intake.sync().expect("the disk works");
                 assert_eq!(told, end);
@@ -395,4 +408,35 @@ fn a_cut_log_ends_at_the_cut_and_a_crash_meanwhile_leaves_a_log() {
         assert_eq!(scan(&crashed).end, at, "round {round}");
     }
     assert!((10..50).contains(&failed), "{failed} of 60 failed");
+}
+
+/// Frames behind a torn one do not count, and are told of: a later end may stand right before them.
+#[test]
+fn a_scan_tells_of_headers_behind_the_end() {
+    let (here, there) = (SimDisk::new(1), SimDisk::new(2));
+    let leader = fresh_leader(&here);
+    let mut intake = follower(&there, vec![leader.log.began()]);
+    // One flush: none vouches for another.
+    (0..4).for_each(|_| leader.commit(5000));
+    leader.log.flush_step();
+    let (start, end) = (Lsn(SEGMENT_BYTES), leader.log.flushed());
+    intake
+        .write(start, &leader.read(start, end))
+        .expect("it is the log");
+    intake.sync().expect("the disk works");
+    let whole = scan(&there);
+    assert_eq!(
+        (whole.reach, intake.reach().0.next_multiple_of(4096)),
+        (whole.end, end.0)
+    );
+    // The second commit's frame is torn; those behind it name their places still.
+    let path = segment::segment_path(SEGMENT_BYTES);
+    assert!(there.flip_bit(&path, segment::SEGMENT_HEADER_BYTES + 8192, 1));
+    let disk = env(&there, 6).0.disk;
+    let torn = scan_log_to(&*disk, SYSTEM, SEGMENT_BYTES, start, intake.reach()).expect("a torn end");
+    assert!(torn.end < Lsn(start.0 + 8192), "{torn:?}");
+    assert!(
+        torn.reach > Lsn(start.0 + 15_000) && torn.reach < whole.end,
+        "{torn:?}"
+    );
 }

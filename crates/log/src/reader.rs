@@ -184,6 +184,10 @@ pub struct LogReader<'a> {
     window: Vec<u8>,
     window_start: u64,
     ended: bool,
+    /// No header of a frame stands from here on.
+    bound: Lsn,
+    /// Where the last header that was found begins, of a frame that counts or not.
+    last_named: Lsn,
 }
 
 enum Candidate {
@@ -201,12 +205,25 @@ impl<'a> LogReader<'a> {
             window: Vec::new(),
             window_start: 0,
             ended: false,
+            bound: files.end(),
+            last_named: start,
         }
+    }
+
+    /// For whoever knows that nothing was ever written from `reach` on: what stands behind the end is searched up to there.
+    pub fn bounded(mut self, reach: Lsn) -> LogReader<'a> {
+        self.bound = self.bound.min(reach);
+        self
     }
 
     /// The end of the last frame returned.
     pub fn position(&self) -> Lsn {
         self.position
+    }
+
+    /// Once the end is reached: no header of a frame stands from here on, counts it or not.
+    pub fn reach(&self) -> Lsn {
+        Lsn(self.last_named.0 + FRAME_HEADER_BYTES as u64).max(self.position)
     }
 
     /// The term of the last frame returned.
@@ -304,17 +321,20 @@ impl<'a> LogReader<'a> {
 
     /// Looks for a frame that proves that the log was durable beyond its end.
     fn search_beyond_end(&mut self) -> Result<(), LogDamage> {
-        let end = self.files.end().0;
+        let end = self.bound.0;
         let mut lsn = self.position.0;
         while lsn < end {
             let position = self.position;
             let chunk = self.view(lsn, WINDOW_BYTES.min((end - lsn) as usize))?;
-            if chunk.len() < FRAME_HEADER_BYTES {
+            let length = chunk.len();
+            if length < FRAME_HEADER_BYTES {
                 // A hole between files, or a file cut short: go on behind it.
                 lsn = (lsn / self.files.segment_bytes + 1) * self.files.segment_bytes;
                 continue;
             }
-            if let Some(proof) = find_proof(chunk, lsn, position) {
+            let (last, proof) = look_through(chunk, lsn, position);
+            self.last_named = self.last_named.max(last.unwrap_or_default());
+            if let Some(proof) = proof {
                 return Err(self.files.damage(
                     position,
                     format!(
@@ -325,7 +345,7 @@ impl<'a> LogReader<'a> {
                     ),
                 ));
             }
-            let step = (chunk.len() - FRAME_HEADER_BYTES) as u64 + 1;
+            let step = (length - FRAME_HEADER_BYTES) as u64 + 1;
             lsn += step.next_multiple_of(FRAME_ALIGNMENT);
         }
         Ok(())
@@ -334,22 +354,30 @@ impl<'a> LogReader<'a> {
 
 /// A frame in `chunk` that was filled when the log was durable beyond `end`.
 pub fn find_proof(chunk: &[u8], chunk_lsn: u64, end: Lsn) -> Option<FrameHeader> {
-    let mut at = 0;
+    look_through(chunk, chunk_lsn, end).1
+}
+
+/// Where the last header in `chunk` stands that names its own place, up to the first that was filled when the log was durable
+/// beyond `end`; and that one.
+fn look_through(chunk: &[u8], chunk_lsn: u64, end: Lsn) -> (Option<Lsn>, Option<FrameHeader>) {
+    let (mut at, mut last) = (0, None);
     while at + FRAME_HEADER_BYTES <= chunk.len() {
         let lsn = chunk_lsn + at as u64;
         let bytes = chunk[at..]
             .first_chunk()
             .expect("the loop left room for a header");
         // The position is compared first: cheap, and true for hardly anything but a frame.
-        if bytes[8..16] == lsn.to_le_bytes()
-            && let Ok(header) = FrameHeader::decode(bytes)
-            && header.durable > end
-        {
-            return Some(header);
+        if bytes[8..16] == lsn.to_le_bytes() {
+            last = Some(Lsn(lsn));
+            if let Ok(header) = FrameHeader::decode(bytes)
+                && header.durable > end
+            {
+                return (last, Some(header));
+            }
         }
         at += FRAME_ALIGNMENT as usize;
     }
-    None
+    (last, None)
 }
 
 /// Wraps an I/O error that met the log's directory.

@@ -28,6 +28,8 @@ pub struct LogScan {
     pub terms: Vec<TermMark>,
     /// The highest position that a frame vouches for: it was stable when that frame was filled.
     pub durable: Lsn,
+    /// No header of a frame stands from here on, not even of one that does not count.
+    pub reach: Lsn,
 }
 
 /// Reads the log from `from` on, the start of a frame, to its end.
@@ -37,13 +39,26 @@ pub fn scan_log(
     segment_bytes: u64,
     from: Lsn,
 ) -> Result<LogScan, LogDamage> {
+    scan_log_to(disk, system_id, segment_bytes, from, Lsn(u64::MAX))
+}
+
+/// The same for whoever knows that nothing was ever written from `reach` on: most of a segment is room that was made in advance,
+/// and reading all of that takes a while.
+pub fn scan_log_to(
+    disk: &dyn Disk,
+    system_id: u64,
+    segment_bytes: u64,
+    from: Lsn,
+    reach: Lsn,
+) -> Result<LogScan, LogDamage> {
     let files = LogFiles::open(disk, system_id, segment_bytes)?;
-    let mut reader = LogReader::new(&files, from);
+    let mut reader = LogReader::new(&files, from).bounded(reach);
     let mut scan = LogScan {
         end: from,
         term: None,
         terms: Vec::new(),
         durable: Lsn::ZERO,
+        reach: from,
     };
     while let Some(frame) = reader.next_frame()? {
         scan.durable = scan.durable.max(frame.header.durable);
@@ -55,6 +70,7 @@ pub fn scan_log(
             scan.terms.push(mark);
         }
     }
+    scan.reach = reader.reach();
     Ok(scan)
 }
 

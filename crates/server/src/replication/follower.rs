@@ -22,7 +22,7 @@ use mote_common::Lsn;
 use mote_engine::Engine;
 use mote_engine::follow::{Followed, Replay};
 use mote_log::intake::{Intake, IntakeError};
-use mote_log::scan::{LogScan, scan_log};
+use mote_log::scan::{LogScan, scan_log_to};
 use mote_log::{LogConfig, LogHold, TermMark, cut_log};
 use mote_replication::history::History;
 use mote_replication::message::{Hello, KeptFor, MARKS_MAX, PROTOCOL_VERSION, Start};
@@ -562,8 +562,9 @@ impl Receiving {
             Some(_) => start.cut.min(taken.log.flushed()),
             None => engine.checkpoint_report().log_start,
         };
+        let reach = taken.log.intake.reach();
         let scan = || {
-            let found = scan_log(&*disk, log.system_id(), log.segment_bytes(), from);
+            let found = scan_log_to(&*disk, log.system_id(), log.segment_bytes(), from, reach);
             let mut found = found.map_err(|e| e.to_string())?;
             found.term = found.term.or(known);
             Ok::<LogScan, String>(found)
