@@ -189,7 +189,10 @@ impl Slots {
 
     /// The follower `name` goes on at `position`, from which on the log is here. Kept from now on.
     pub fn begin(&mut self, name: &str, position: Lsn) -> Result<(), SlotError> {
-        if !self.slots.contains_key(name) && self.slots.len() >= SLOTS_MAX {
+        // Not counted is what will never last: the slot that keeps the log for this very follower's copy goes when its stream has
+        // begun, and would keep that from beginning.
+        let counts = |slot: &&Slot| slot.temporary.is_none() || slot.logical.is_some();
+        if !self.slots.contains_key(name) && self.slots.values().filter(counts).count() >= SLOTS_MAX {
             return Err(SlotError::TooMany);
         }
         if self.slots.get(name).is_some_and(|slot| slot.logical.is_some()) {
@@ -203,7 +206,12 @@ impl Slots {
             user: None,
         };
         self.slots.insert(name.into(), slot);
-        self.save().map_err(SlotError::Disk)
+        // What the disk says keeps as much or more: commits of a new primary wait for its first follower.
+        let kept = |saved: &Slot| saved.keeps_log() && saved.position <= position;
+        match self.saved.get(name).is_some_and(kept) {
+            true => Ok(()),
+            false => self.save().map_err(SlotError::Disk),
+        }
     }
 
     /// A slot that nobody uses yet. The log is here from `position` on, if that is not zero.
@@ -634,5 +642,41 @@ mod tests {
         assert!(disk.flip_bit("replication/slots", 40, 3));
         let damaged = Slots::open(env(&disk, 1).0.disk, 7, 1000, 100);
         assert!(damaged.is_err());
+    }
+
+    #[test]
+    fn a_slot_that_keeps_enough_already_is_not_written_again() {
+        let disk = SimDisk::new(9);
+        let mut slots = open(&disk);
+        slots.begin("b", Lsn(500)).expect("there is room");
+        let before = slots.changes();
+        slots.begin("b", Lsn(560)).expect("there is room");
+        assert_eq!((slots.changes(), slots.keep_from()), (before, Some(Lsn(500))));
+        assert_eq!(slots.get("b").map(|slot| slot.position), Some(Lsn(560)));
+        // Its log was cut: it needs more.
+        slots.begin("b", Lsn(400)).expect("there is room");
+        assert_eq!((slots.changes(), slots.keep_from()), (before + 1, Some(Lsn(400))));
+        assert_eq!(open(&disk.crash()).keep_from(), Some(Lsn(400)));
+    }
+
+    /// A follower that was copied while one place was left has that place for its copy until its stream has begun.
+    #[test]
+    fn a_copys_slot_is_not_in_the_way_of_its_stream() {
+        let disk = SimDisk::new(8);
+        let mut slots = open(&disk);
+        for number in 0..SLOTS_MAX - 1 {
+            let name = format!("s{number}");
+            slots.create(&name, Lsn(100), None).expect("there is a place");
+        }
+        slots
+            .create("mote_clone", Lsn(100), Some(7))
+            .expect("the last place");
+        let refused = slots.create("more", Lsn(100), None);
+        assert!(matches!(refused, Err(SlotError::TooMany)), "{refused:?}");
+        slots.begin("b", Lsn(100)).expect("its copy's place is its own");
+        assert!(matches!(slots.begin("c", Lsn(100)), Err(SlotError::TooMany)));
+        slots.end_session(7);
+        assert!(slots.get("mote_clone").is_none() && slots.get("b").is_some());
+        assert_eq!(slots.kept_for().count(), SLOTS_MAX);
     }
 }
