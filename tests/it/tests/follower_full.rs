@@ -51,3 +51,25 @@ fn a_follower_without_room_reads_on_and_catches_up() {
     assert!(told < 5, "it is said {told} times:\n{said}");
     follower.stop();
 }
+
+#[test]
+fn a_copy_that_finds_no_room_is_begun_anew_when_there_is_some() {
+    let Some(disk) = SmallDisk::mount(12) else {
+        return;
+    };
+    let primary = TestServer::start_with("follower-full-copy", &[]);
+    value(&primary, "create table t (a int primary key, b text)");
+    fill(&primary, 1, 30_000);
+    let options = ["--follow", &primary.url(), "--name", "b", "--memory", "256MB"];
+    for _ in 0..2 {
+        let said = TestServer::open(&disk.data(), &options)
+            .err()
+            .expect("there is no room");
+        assert!(said.contains("No space left on device"), "{said}");
+    }
+    disk.resize(400);
+    let follower =
+        TestServer::open(&disk.data(), &options).unwrap_or_else(|said| panic!("no follower: {said}"));
+    compare(&primary, &follower, &STATE);
+    follower.stop();
+}

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use mote_it::TestServer;
 use mote_it::clients::{psql_as, psql_strict};
-use mote_it::nodes::{await_replay, await_value, follow, place, value};
+use mote_it::nodes::{await_replay, await_value, follow, follow_url, place, value};
 use mote_it::process::await_standstill;
 use mote_it::server::{TemporaryDirectory, mote_binary};
 use mote_it::valve::Valve;
@@ -283,4 +283,140 @@ fn a_clone_keeps_the_log_that_it_needs_until_its_first_stream() {
     child.kill().expect("it runs");
     child.wait().expect("it ended");
     await_value(&server, temporary, "0");
+}
+
+/// What a session at the bound may be told: configuration_limit_exceeded.
+const NO_PLACE: &str = "53400";
+
+/// Makes and drops slots of its own, of all kinds; answers how often there was no place.
+fn make_and_drop(server: &TestServer, session: usize) -> usize {
+    let mut client = RawClient::open(server);
+    client.start_up(&[
+        ("user", "postgres"),
+        ("database", "postgres"),
+        ("replication", "database"),
+    ]);
+    client.until(b'Z');
+    let mut refused = 0;
+    for round in 0..6 {
+        let mut made = Vec::new();
+        for number in 0..12 {
+            let name = format!("s{session}_{number}");
+            let kind = [
+                "PHYSICAL RESERVE_WAL",
+                "PHYSICAL",
+                "LOGICAL pgoutput (SNAPSHOT 'nothing')",
+            ][(number + round) % 3];
+            let answer = client.query(&format!("CREATE_REPLICATION_SLOT {name} {kind}"));
+            match wire::sqlstate(&answer).as_deref() {
+                None => made.push(name),
+                Some(NO_PLACE) => refused += 1,
+                Some(_) => panic!("{name}: {answer:?}"),
+            }
+        }
+        for name in made {
+            let answer = client.query(&format!("DROP_REPLICATION_SLOT {name}"));
+            assert_eq!(wire::sqlstate(&answer), None, "{name}: {answer:?}");
+        }
+    }
+    refused
+}
+
+#[test]
+fn at_the_bound_each_is_answered_and_followers_go_on() {
+    let mut server = TestServer::start_with("slots-crowd", &[]);
+    value(&server, "create table t (a int)");
+    let data = TemporaryDirectory::new("slots-crowd-b");
+    let follower = follow(&server, &data, "b");
+    await_replay(&server, &follower);
+    let refused: usize = std::thread::scope(|scope| {
+        let sessions: Vec<_> = (0..8)
+            .map(|session| {
+                let server = &server;
+                scope.spawn(move || make_and_drop(server, session))
+            })
+            .collect();
+        for _ in 0..10 {
+            value(&server, "insert into t select g from generate_series(1, 100) g");
+            await_replay(&server, &follower);
+        }
+        sessions
+            .into_iter()
+            .map(|session| session.join().expect("it is answered"))
+            .sum()
+    });
+    assert!(refused > 0, "the bound was not met");
+    await_value(
+        &server,
+        "select string_agg(slot_name, ',') from pg_replication_slots",
+        "b",
+    );
+    // One place is left: it is enough for a follower that is copied first.
+    let make = "select count(*) from generate_series(1, 62) g, lateral pg_create_physical_replication_slot(('s' || g)::name, true)";
+    value(&server, make);
+    let second = TemporaryDirectory::new("slots-crowd-c");
+    let other = follow(&server, &second, "c");
+    await_value(
+        &server,
+        "select count(*) from pg_stat_replication where state = 'streaming'",
+        "2",
+    );
+    // None is left: who comes is told, and nobody else notices.
+    let third = TemporaryDirectory::new("slots-crowd-d");
+    let said = follow_url(&server.url(), &third, "d")
+        .err()
+        .expect("there is no place");
+    assert!(said.contains("all replication slots are in use"), "{said}");
+    value(&server, "insert into t values (0)");
+    await_replay(&server, &other);
+    // A place for its copy; what the first attempt has left is no obstacle.
+    value(&server, "select pg_drop_replication_slot('s1')");
+    let late = follow(&server, &third, "d");
+    await_replay(&server, &late);
+    assert_eq!(value(&late, "select count(*) from t"), "1001");
+    server.assert_unharmed();
+}
+
+/// Killed in the midst of its copy, and begun again on the same directory.
+#[test]
+fn a_copy_that_was_killed_is_begun_anew() {
+    let server = TestServer::start_with("slots-killed", &[]);
+    value(&server, "create table t (a text)");
+    value(
+        &server,
+        "insert into t select repeat('x', 1000) from generate_series(1, 9000)",
+    );
+    let data = TemporaryDirectory::new("slots-killed-b");
+    for bytes in [HALFWAY_BYTES, 5 * HALFWAY_BYTES, 20 * HALFWAY_BYTES] {
+        let valve = Valve::before(server.address, bytes);
+        let url = format!("postgres://postgres@{}/postgres", valve.address);
+        let mut child = Command::new(mote_binary())
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--follow",
+                &url,
+                "--name",
+                "b",
+                "--data",
+            ])
+            .arg(place(&data))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        valve.await_stop();
+        child.kill().expect("it runs");
+        child.wait().expect("it ended");
+    }
+    // Without saying whom to follow it is nobody's directory.
+    let said = TestServer::open(&place(&data), &[])
+        .err()
+        .expect("it has no database");
+    assert!(said.contains("unfinished copy"), "{said}");
+    let follower = follow(&server, &data, "b");
+    await_replay(&server, &follower);
+    assert_eq!(value(&follower, "select count(*) from t"), "9000");
+    assert!(!place(&data).join("COPYING").exists());
+    follower.stop();
 }

@@ -180,22 +180,18 @@ pub fn make_empty_directory(directory: &Path) -> Result<bool, String> {
     }
 }
 
-/// Copies a server's database into a directory that nobody has, as a base backup without its label: what `mote serve
-/// --follow` begins with. Answers where the copied log ends.
-pub(super) fn clone_into(target: &Target, directory: &Path) -> Result<Lsn, String> {
+/// Copies a server's database as a base backup does: what a node begins with. Answers where the copied log ends.
+pub(super) fn clone_into(target: &Target, sink: &mut dyn BackupSink) -> Result<Lsn, String> {
     let mut server = Server::connect(target)?;
     server.to_the_last = false;
     let manifest = server.start()?;
-    let disk = real::disk(directory);
-    let mut sink = DirectorySink::create(&*disk)
-        .map_err(|error| format!("could not write into {}: {error}", directory.display()))?;
     let bar = bytes_bar(false);
     let label = copy_backup(
         &manifest,
         "follower",
         &wall_us,
         &mut server,
-        &mut sink,
+        sink,
         &mut |progress| {
             draw(&bar, progress);
             Ok(())
@@ -204,9 +200,6 @@ pub(super) fn clone_into(target: &Target, directory: &Path) -> Result<Lsn, Strin
     .map_err(|error| error.to_string())?;
     bar.finish_and_clear();
     server.run(STOP)?;
-    // With a label it would be a backup, to which no server may write.
-    let path = directory.join(LABEL_PATH);
-    std::fs::remove_file(&path).map_err(|error| format!("could not remove {}: {error}", path.display()))?;
     Ok(label.end)
 }
 

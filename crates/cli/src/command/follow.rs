@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mote_common::Lsn;
 use mote_driver::url::Host;
@@ -13,6 +14,11 @@ use mote_replication::history::History;
 use mote_replication::node;
 use mote_server::replication::follower::{self, FollowConfig, Place};
 use mote_server::replication::link::Link;
+
+use super::copying::{self, Copying};
+
+/// A primary that says nothing for so long in the midst of a copy is given up.
+const COPY_SILENCE: Duration = Duration::from_secs(60);
 
 /// The primary, and this node's name there.
 #[derive(Clone)]
@@ -39,21 +45,22 @@ impl Primary {
         Primary { target, name }
     }
 
-    /// Makes an empty directory a copy of the primary's database, whose log is `part`'s; answers what keeps the log that the copy
-    /// needs until its first stream has begun. One that has a database stays as it is.
+    /// Makes an empty directory, or one with an unfinished copy, a copy of the primary's database, whose log is `part`'s; answers
+    /// what keeps the log that the copy needs until its first stream has begun. One that has a database stays as it is.
     pub fn prepare(&self, data: &Path, part: node::Part) -> Result<Option<KeptLog>, String> {
         if data.join(MANIFEST_PATH).exists() {
-            return Ok(None);
+            return copying::is_done(data).map(|()| None);
         }
         eprintln!("mote: copying {} into {}", self.target, data.display());
+        let mut target = self.target.clone();
+        // A primary whose machine is gone does not end the connection.
+        target.answer_timeout.get_or_insert(COPY_SILENCE);
         let kept = self.keep_log()?;
-        let end = super::backup::clone_into(&self.target, data)?;
-        let disk = mote_common::env::real::disk(data);
-        let failed = |error| format!("could not write into {}: {error}", data.display());
-        let system_id = system_id(data)?;
-        let history = self.terms_below(end)?;
-        node::note_terms(&*disk, system_id, &history).map_err(failed)?;
-        node::set_part(&*disk, system_id, part).map_err(failed)?;
+        let copying = Copying::begin(data)?;
+        let mut sink = copying.sink()?;
+        let end = super::backup::clone_into(&target, &mut sink)?;
+        let manifest = sink.manifest;
+        copying.finish(&manifest, &self.terms_below(end)?, part)?;
         Ok(Some(kept))
     }
 

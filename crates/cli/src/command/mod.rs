@@ -1,6 +1,7 @@
 //! The sub-commands that live here; `bench` is the laboratory's own (crate `mote_bench`).
 
 pub mod backup;
+mod copying;
 mod follow;
 pub mod check;
 pub mod cluster;

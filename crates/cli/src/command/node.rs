@@ -30,6 +30,7 @@ use mote_server::{Server, ServerConfig, Starting};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
+use super::copying;
 use super::follow::{self, KeptLog, Primary};
 
 /// Between two attempts to join a cluster that is not there yet.
@@ -224,6 +225,9 @@ impl Node {
 
     /// The directory's database, or a new one, is the cluster's from here on, and this node its leader.
     fn initialise(&mut self, data: &Path, engine: &EngineConfig, names: &InitialNames) -> Result<(), String> {
+        if copying::is_unfinished(data) {
+            return Err(copying::unfinished(data));
+        }
         let alone = EngineConfig {
             following: false,
             ..engine.clone()
@@ -275,13 +279,6 @@ impl Node {
             host: entry.host.clone(),
             port: entry.port,
         };
-        // What an attempt before has left.
-        for left in ["log", "image", "replication"] {
-            match std::fs::remove_dir_all(data.join(left)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.to_string()),
-                _ => {}
-            }
-        }
         let primary = Primary::at(self.others.target(&place)?, Some(self.name.clone()));
         let kept = primary.prepare(data, node::Part::Cluster)?;
         Ok(kept)

@@ -26,6 +26,7 @@ use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting, TlsFiles
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
+use super::copying::{self, COPYING};
 use super::follow::{self, KeptLog, Primary};
 use super::node::{ClusterArguments, Node};
 use super::recovery_report::{self, RecoveryReport};
@@ -322,6 +323,9 @@ impl Part {
         if let Some(primary) = primary {
             let kept = primary.prepare(data, node::Part::Follows)?;
             return Ok(Part::Follower(primary, kept));
+        }
+        if copying::is_unfinished(data) {
+            return Err(copying::unfinished(data));
         }
         if data.join(MANIFEST_PATH).exists() {
             let disk = mote_common::env::real::disk(data);
@@ -633,7 +637,15 @@ fn refuse_foreign_directory(data: &Path) -> Result<(), String> {
             data.display()
         ));
     }
-    let own = ["MANIFEST", "LOCK", "log", "image", "replication", "lost+found"];
+    let own = [
+        "MANIFEST",
+        "LOCK",
+        COPYING,
+        "log",
+        "image",
+        "replication",
+        "lost+found",
+    ];
     match names
         .iter()
         .find(|name| !own.iter().any(|known| name.to_string_lossy().starts_with(known)))
