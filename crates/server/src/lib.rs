@@ -42,6 +42,7 @@ mod socket_file;
 mod shared;
 mod start_up;
 mod starting;
+mod stop;
 mod suspension;
 mod tls;
 mod waker;

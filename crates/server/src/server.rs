@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 
 use mote_catalog::database::Database;
@@ -27,6 +27,7 @@ use crate::shared::Shared;
 use crate::socket::Listener;
 use crate::socket_file::SocketFile;
 use crate::starting::{Ready, StartError, Starting};
+use crate::stop::Stop;
 use crate::tls::TlsContext;
 
 /// A running server. Dropping it stops it.
@@ -34,7 +35,7 @@ pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
     inboxes: Vec<Arc<Inbox>>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     crew: Arc<Crew>,
     acceptor: Option<JoinHandle<()>>,
     listeners: Arc<Vec<Listener>>,
@@ -114,7 +115,7 @@ impl Server {
             shared: shared.clone(),
             address: door.address,
             inboxes: workers.iter().map(|worker| worker.inbox()).collect(),
-            stop: Arc::new(AtomicBool::new(false)),
+            stop: Arc::new(Stop::new().map_err(StartError::Thread)?),
             crew: Crew::new(long),
             acceptor: None,
             listeners: door.listeners.clone(),
@@ -177,7 +178,7 @@ impl Server {
 
     /// Ends all sessions, and goes on serving those who follow. Waits for the threads.
     pub fn end_sessions(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.stop.raise();
         self.shared.database.sessions().terminate_all();
         for inbox in &self.inboxes {
             inbox.send(Message::Stop);

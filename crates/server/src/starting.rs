@@ -11,7 +11,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,14 +27,15 @@ use crate::pgwire::frontend::{Fields, GSSENC_REQUEST, ReadBuffer, SSL_REQUEST, S
 use crate::pgwire::{backend, frontend};
 use crate::socket::{Listener, Stream};
 use crate::socket_file::SocketFile;
+use crate::stop::Stop;
 use crate::tls::{TlsContext, TlsError};
 
 /// A client that says nothing may be hung up on after this, if others wait for its place.
 const GUEST_GRACE: Duration = Duration::from_millis(250);
 /// How long a client may take for its start-up packet.
 const GUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the thread looks whether recovery is over.
-const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
+/// How often the thread looks whether a client has had its time.
+const LOOK: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
@@ -106,7 +106,7 @@ pub struct Starting {
     /// Read at the start, so that a mistake in them is met before recovery.
     tls: Option<TlsContext>,
     rules: Rules,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -159,7 +159,7 @@ impl Starting {
             tls,
             rules,
         } = ready;
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::new(Stop::new().map_err(StartError::Thread)?);
         let (doors, ended) = (listeners.clone(), stop.clone());
         let encrypts = tls.is_some();
         let maximum = config.capacity.half_open_max;
@@ -200,7 +200,7 @@ impl Starting {
     }
 
     fn join(&mut self) {
-        self.stop.store(true, Ordering::Release); // pairs with the Acquire in `refuse_all`
+        self.stop.raise();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by the hook; here we only wait for its end.
             let _ = thread.join();
@@ -224,15 +224,15 @@ struct Guest {
 }
 
 /// Listens to `maximum` clients at a time; more wait in the kernel's queue.
-fn refuse_all(listeners: &[Listener], encrypts: bool, maximum: usize, stop: &AtomicBool) {
+fn refuse_all(listeners: &[Listener], encrypts: bool, maximum: usize, stop: &Stop) {
     let mut guests: VecDeque<Guest> = VecDeque::new();
-    while !stop.load(Ordering::Acquire) {
+    while !stop.is_raised() {
         let full = guests.len() >= maximum;
         if full && guests.front().is_some_and(Guest::had_its_time) {
             guests.pop_front();
             continue;
         }
-        let mut ready = Vec::with_capacity(guests.len() + listeners.len());
+        let mut ready = vec![stop.poll_fd()];
         if !full {
             ready.extend(
                 listeners
@@ -245,7 +245,7 @@ fn refuse_all(listeners: &[Listener], encrypts: bool, maximum: usize, stop: &Ato
                 .iter()
                 .map(|guest| PollFd::from_borrowed_fd(guest.stream.as_fd(), PollFlags::IN)),
         );
-        if rustix::event::poll(&mut ready, Some(&STOP_CHECK)).is_err() {
+        if rustix::event::poll(&mut ready, Some(&LOOK)).is_err() {
             continue;
         }
         if !full {

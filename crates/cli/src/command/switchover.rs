@@ -15,7 +15,7 @@ use super::follow;
 use super::units::parse_duration;
 
 /// Between two looks at the record, and at the new primary.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Let another node of a cluster lead
 ///

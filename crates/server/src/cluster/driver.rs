@@ -29,7 +29,7 @@ use crate::lease::{Lease, PATIENCE};
 use crate::replication::follower::{Helm, Standing};
 use crate::replication::hub::Hub;
 
-/// Between two looks at what tells no news: streams that end, times that pass.
+/// Between two looks at what tells no news: streams that begin, times that pass.
 const TICK: Duration = Duration::from_millis(20);
 /// The same while the node that was just recorded is asked again and again: commits wait for that one's first stream.
 const HURRIED_TICK: Duration = Duration::from_millis(2);
@@ -96,6 +96,11 @@ impl ClusterThread {
             news,
             sender,
         } = prepared;
+        helm.on_end({
+            let sender = sender.clone();
+            // The thread has ended: nobody looks for streams any more.
+            move || _ = sender.send(News::StreamEnded)
+        });
         let draw = mote_common::env::real::entropy_u64;
         let id = node::number(&*engine.disk(), engine.log().system_id(), draw)?;
         let entry = Entry {
@@ -254,6 +259,8 @@ impl Driver {
                     self.part = Part::Leading(hub);
                 }
             }
+            // The next step looks at that.
+            News::StreamEnded => {}
             News::Stop => self.quit = true,
         }
     }

@@ -51,6 +51,8 @@ pub(super) enum News {
     Wanted(String, SyncSender<Result<(), String>>),
     /// The order to lead is carried out, or the one to hand over was given up.
     Leads(Arc<Hub>),
+    /// The stream of the log that this node takes has ended, or did not begin.
+    StreamEnded,
     Stop,
 }
 

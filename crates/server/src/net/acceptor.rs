@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -14,9 +14,10 @@ use crate::half_open::{Admission, Pass};
 use crate::net::inbox::{Inbox, Message};
 use crate::shared::Shared;
 use crate::socket::{Listener, Stream};
+use crate::stop::Stop;
 
-/// How often the acceptor looks whether it should stop.
-const STOP_CHECK: Duration = Duration::from_millis(100);
+/// How often the acceptor looks whether files are to be read again; and, while it waits for a place, whether it should stop.
+const LOOK: Duration = Duration::from_millis(100);
 /// Pause after a failed accept (no file descriptors left): others get a chance to close some.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// Under this address clients of this machine count that have none.
@@ -27,7 +28,7 @@ const FAILURE_TOLD_EVERY: Duration = Duration::from_secs(60);
 pub struct Acceptor {
     listeners: Arc<Vec<Listener>>,
     workers: Vec<Arc<Inbox>>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     shared: Arc<Shared>,
     /// When the failure that lasts was told last.
     failing: Option<Instant>,
@@ -37,7 +38,7 @@ impl Acceptor {
     pub fn new(
         listeners: Arc<Vec<Listener>>,
         workers: Vec<Arc<Inbox>>,
-        stop: Arc<AtomicBool>,
+        stop: Arc<Stop>,
         shared: Arc<Shared>,
     ) -> Acceptor {
         Acceptor {
@@ -51,16 +52,18 @@ impl Acceptor {
 
     /// Runs until `stop` is raised.
     pub fn run(mut self) {
-        let stop_check = rustix::time::Timespec {
+        let longest = rustix::time::Timespec {
             tv_sec: 0,
-            tv_nsec: STOP_CHECK.as_nanos() as i64,
+            tv_nsec: LOOK.as_nanos() as i64,
         };
-        let listeners = self.listeners.clone();
-        while !self.stopped() {
+        let (listeners, stop) = (self.listeners.clone(), self.stop.clone());
+        while !stop.is_raised() {
             let mut ready: Vec<PollFd<'_>> = (listeners.iter())
                 .map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN))
+                .chain([stop.poll_fd()])
                 .collect();
-            if matches!(rustix::event::poll(&mut ready, Some(&stop_check)), Ok(n) if n > 0) {
+            let any = matches!(rustix::event::poll(&mut ready, Some(&longest)), Ok(n) if n > 0);
+            if any && !stop.is_raised() {
                 listeners.iter().for_each(|listener| self.accept(listener));
             }
             // Files are read here, where nobody's statement waits for them.
@@ -68,10 +71,6 @@ impl Acceptor {
                 self.shared.reload();
             }
         }
-    }
-
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
     }
 
     fn accept(&mut self, listener: &Listener) {
@@ -108,13 +107,13 @@ impl Acceptor {
 
     /// Waits for a place. None: the server stops.
     fn admit(&self, address: IpAddr) -> Option<Pass> {
-        while !self.stopped() {
+        while !self.stop.is_raised() {
             let now_ns = self.shared.now_ns();
             match self.shared.half_open.admit(address, now_ns) {
                 Admission::Enter(pass) => return Some(pass),
                 Admission::Wait { until_ns } => {
                     let longest = Duration::from_nanos(until_ns.saturating_sub(now_ns));
-                    self.shared.half_open.wait(longest.min(STOP_CHECK));
+                    self.shared.half_open.wait(longest.min(LOOK));
                 }
             }
         }

@@ -8,9 +8,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use mote_common::work;
@@ -41,6 +41,8 @@ pub struct Crew {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// All event loops have ended.
     ended: AtomicBool,
+    /// Woken by that.
+    monitor: OnceLock<Thread>,
 }
 
 #[derive(Default)]
@@ -91,6 +93,7 @@ impl Crew {
             long,
             threads: Mutex::default(),
             ended: AtomicBool::new(false),
+            monitor: OnceLock::new(),
         })
     }
 
@@ -244,14 +247,19 @@ impl Crew {
             self.ended.store(true, Ordering::Release); // pairs with the Acquire in `watch`
             self.bell.notify_all();
             self.long.end();
+            if let Some(monitor) = self.monitor.get() {
+                monitor.unpark();
+            }
         }
     }
 
     /// The monitor's life.
     fn watch(self: &Arc<Crew>) {
         let mut pause = LOOK;
+        // Who ends the loops at this very moment may miss it: then the first look is waited for.
+        let _ = self.monitor.set(std::thread::current());
         while !self.ended.load(Ordering::Acquire) {
-            std::thread::sleep(pause);
+            std::thread::park_timeout(pause);
             pause = if self.look() {
                 LOOK
             } else {

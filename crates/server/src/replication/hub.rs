@@ -385,6 +385,15 @@ struct Run {
 impl Run {
     fn run(&mut self) {
         let mut events = Events::with_capacity(64);
+        // In a cluster somebody comes for certain, and commits wait for him: what must stand on the disk before he is accepted
+        // is written while he is still on his way. If it fails, it is tried again then.
+        if self.hub.lease.is_some()
+            && let Err(error) = self
+                .identity
+                .note(&*self.engine.disk(), self.engine.log().system_id())
+        {
+            eprintln!("mote: could not note the term that has begun: {error}");
+        }
         while !self.hub.quit.load(Ordering::Acquire) {
             match self.poll.poll(&mut events, Some(self.pause())) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {

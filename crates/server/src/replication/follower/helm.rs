@@ -5,8 +5,8 @@
 //! stays true.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mote_common::Lsn;
 use mote_replication::receiver::FollowerLog;
@@ -22,6 +22,8 @@ pub(super) struct Steering {
     promised: AtomicU32,
     /// The last primary has let another node lead, and nobody has looked for that yet.
     handed_over: AtomicBool,
+    /// Hears that a stream has ended, or that there is none.
+    hears: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -41,6 +43,7 @@ impl Steering {
             heard_ns: AtomicU64::new(0),
             promised: AtomicU32::new(promised),
             handed_over: AtomicBool::new(false),
+            hears: OnceLock::new(),
         }
     }
 
@@ -66,6 +69,10 @@ impl Steering {
     pub fn ended(&self) {
         let mut state = self.state.lock();
         state.stream = state.order.is_some().then_some(0);
+        drop(state);
+        if let Some(hears) = self.hears.get() {
+            hears();
+        }
     }
 
     /// The lowest term that this node still takes anything of. Relaxed, here and below: read and written under the lock of
@@ -101,6 +108,12 @@ pub struct Standing {
 impl Helm {
     pub(super) fn new(shared: Arc<Shared>) -> Helm {
         Helm { shared }
+    }
+
+    /// `hears` is called whenever a stream has ended or none has begun; once for a node.
+    pub fn on_end(&self, hears: impl Fn() + Send + Sync + 'static) {
+        // Whoever asked before is the same.
+        let _ = self.shared.steering.hears.set(Box::new(hears));
     }
 
     /// Asks this one for its log, once, and ends the stream there is.
