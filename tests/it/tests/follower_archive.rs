@@ -139,3 +139,64 @@ fn a_gap_in_the_archive_is_told_and_ends_when_it_is_filled() {
     std::fs::rename(&aside, missing).expect("renamed");
     compare(&primary, &follower, &STATE);
 }
+
+/// A promoted server on the archive of the one whose place it takes: that one may have archived what was cut.
+#[test]
+fn a_promoted_server_does_not_mix_its_log_into_its_predecessors_archive() {
+    let archive = TemporaryDirectory::new("follower-shared-log");
+    let primary = start("follower-shared", archive.path());
+    value(&primary, "create table t (a int primary key, b text)");
+    let data = TemporaryDirectory::new("follower-shared-b");
+    let follower = follow(&primary, &data, "b");
+    fill(&primary, 1, 1000);
+    compare(&primary, &follower, &STATE);
+    follower.stop();
+    // What the follower never gets.
+    fill(&primary, 10_001, 12_000);
+    await_that("it is archived", Duration::from_secs(60), || {
+        archived_segments(archive.path()).len() >= 3
+    });
+    let (_, _kept) = primary.kill();
+    let before: Vec<_> = archived_segments(archive.path());
+    let contents = |paths: &[PathBuf]| -> Vec<Vec<u8>> {
+        paths
+            .iter()
+            .map(|path| std::fs::read(path).expect("it is there"))
+            .collect()
+    };
+    let kept = contents(&before);
+    let promoted = mote_it::clients::mote(&[
+        "promote",
+        "--data",
+        &mote_it::nodes::place(&data).display().to_string(),
+    ]);
+    promoted.good();
+    let options = options(archive.path());
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let mut server = TestServer::open(&mote_it::nodes::place(&data), &options).expect("it starts");
+    fill(&server, 50_001, 12_000);
+    server.await_log("holds another history of this database");
+    assert_eq!(
+        contents(&before),
+        kept,
+        "its predecessor's segments are as they were"
+    );
+    assert_eq!(
+        value(
+            &server,
+            "select last_archived_wal is null, failed_count > 0 from pg_stat_archiver"
+        ),
+        "t|t"
+    );
+    server.assert_unharmed();
+    // With an archive of its own it goes on.
+    let (place, _own) = server.stop();
+    let own = TemporaryDirectory::new("follower-shared-own");
+    let options = self::options(own.path());
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let server = TestServer::open(&place, &options).expect("it starts");
+    fill(&server, 90_001, 6000);
+    await_that("it is archived", Duration::from_secs(60), || {
+        value(&server, "select archived_count > 0 from pg_stat_archiver") == "t"
+    });
+}

@@ -94,7 +94,8 @@ pub(crate) fn archive_start(
         .iter()
         .filter_map(|name| parse_segment_name(name))
         .collect();
-    let mut start = log_start.0 / segment_bytes * segment_bytes;
+    let needed = log_start.0 / segment_bytes * segment_bytes;
+    let mut start = needed;
     // What was freed before a crash may be half there again: only an unbroken run down from the log's start is log.
     while let Some(before) = start.checked_sub(segment_bytes)
         && here.contains(&before)
@@ -104,6 +105,15 @@ pub(crate) fn archive_start(
     }
     while archived.contains(&start) {
         start += segment_bytes;
+    }
+    // A server that was promoted, or a copy of one, may find whole segments that another has archived, of which it has its own: these
+    // are not passed over. Of those below what recovery needs, files may be half overwritten.
+    while let Some(last) = start.checked_sub(segment_bytes)
+        && last >= needed
+        && (here.last().is_none_or(|newest| last > *newest)
+            || is_anothers(data, &*config.disk, system_id, segment_bytes, last)?)
+    {
+        start = last;
     }
     let reaches = archived
         .range(..start)
@@ -119,6 +129,21 @@ pub(crate) fn archive_start(
         );
     }
     Ok(Lsn(start))
+}
+
+/// Whether the archive's whole segment is of another history than the one here.
+fn is_anothers(
+    data: &dyn Disk,
+    archive: &dyn Disk,
+    system_id: u64,
+    segment_bytes: u64,
+    start: u64,
+) -> io::Result<bool> {
+    let theirs = archive.open(&archived_path(system_id, start, true))?;
+    let ours = data.open(&segment_path(start))?;
+    // Its end is enough: behind the place where two histories part no frame is the same, if only for its term.
+    let from = SEGMENT_HEADER_BYTES + segment_bytes.saturating_sub(CHUNK_BYTES as u64);
+    holds_other_history(&*theirs, &*ours, start, from)
 }
 
 /// The segment being copied.
@@ -277,10 +302,15 @@ impl Archiver {
 
     /// Opens the segment, and its partial file, which must be a piece of it.
     fn open(&self, start: u64) -> io::Result<Open> {
+        let system_id = self.log.system_id();
+        let whole = archived_path(system_id, start, true);
+        if self.config.disk.exists(&whole)? {
+            return Err(other_history(&whole));
+        }
         let source = self.env.disk.open(&segment_path(start))?;
-        let path = archived_path(self.log.system_id(), start, false);
+        let path = archived_path(system_id, start, false);
         let header = SegmentHeader {
-            system_id: self.log.system_id(),
+            system_id,
             start: Lsn(start),
             segment_bytes: self.log.segment_bytes(),
         }
@@ -289,17 +319,12 @@ impl Archiver {
             self.config.disk.open(&path)?
         } else {
             let target = self.config.disk.create(&path)?;
-            self.config
-                .disk
-                .sync_dir(&archive_directory(self.log.system_id()))?;
+            self.config.disk.sync_dir(&archive_directory(system_id))?;
             target
         };
         target.write_all_at(&header, 0)?;
-        if holds_other_history(&*target, &*source, start)? {
-            return Err(io::Error::other(format!(
-                "the archive's file {path} holds another history of this database: does a copy of the data directory \
-                 write there? Give each its own archive"
-            )));
+        if holds_other_history(&*target, &*source, start, SEGMENT_HEADER_BYTES)? {
+            return Err(other_history(&path));
         }
         // It is copied anew, since what a crash left of it is unknown.
         Ok(Open {
@@ -350,12 +375,19 @@ impl Archiver {
     }
 }
 
-/// Whether `target` has an intact frame where `source` has another or none: then its log is somebody else's. What is
-/// torn there is none, and is written again.
-fn holds_other_history(target: &dyn File, source: &dyn File, start: u64) -> io::Result<bool> {
+fn other_history(path: &str) -> io::Error {
+    io::Error::other(format!(
+        "the archive's file {path} holds another history of this database: does a copy of the data directory write there, or \
+         has this server taken another's place? Give each its own archive"
+    ))
+}
+
+/// Whether `target` has an intact frame where `source` has another or none, at `from` in the files or behind: then its log is
+/// somebody else's. What is torn there is none, and is written again.
+fn holds_other_history(target: &dyn File, source: &dyn File, start: u64, from: u64) -> io::Result<bool> {
     let end = target.len()?;
     let (mut theirs, mut ours) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
-    let mut at = SEGMENT_HEADER_BYTES;
+    let mut at = from;
     while at < end {
         let read = target.read_at(&mut theirs, at)?;
         let known = source.read_at(&mut ours[..read], at)?;
