@@ -17,7 +17,7 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc fuzz miri pictures lint clean
+.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc debezium fuzz miri pictures lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,6 +80,9 @@ ledger-cluster: build ## the same on a cluster of three: kills, pauses, cuts, sw
 cdc: build ## random changes told to a PostgreSQL 15 through kills and two fail-overs, compared row by row: CHANGES= SEED=
 	@source scripts/setup.sh && mote_setup_etcd && MOTE_BIN=$$PWD/target/release/mote MOTE_CDC_CHANGES=$(or $(CHANGES),1000000) \
 		MOTE_CDC_SEED=$(SEED) $(CARGO) test -p mote-it --test change_data_capture -- --nocapture whatever_dies two_fail_overs
+
+debezium: build ## Debezium's engine as a subscriber: its events beside those of a PostgreSQL 15 (mvn fetches 40 MB once)
+	@MOTE_BIN=$$PWD/target/release/mote bash -c '$(CARGO) test -p mote-it --features debezium --test debezium'
 
 model-check: ## the engine's threads under a model checker: SCHEDULES= for each of its tests
 	@MOTE_MODEL_SCHEDULES=$(SCHEDULES) scripts/model_check.sh

@@ -106,6 +106,10 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Which minor release of PostgreSQL 15 this is: 20 of 15.20.
     pub fn minor_release(&self) -> u32 {
         let said = self.command("postgres", &["--version"]).good();
@@ -122,47 +126,32 @@ impl PostgresServer {
 
     /// Runs one statement as the superuser.
     pub fn execute(&self, sql: &str) {
-        let port = self.port.to_string();
-        let place = [
-            "-X",
-            "-q",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            &port,
-            "-U",
-            "postgres",
-            "-d",
-            "postgres",
-        ];
-        self.run(
-            "psql",
-            &[&place[..], &["-v", "ON_ERROR_STOP=1", "-c", sql]].concat(),
-        );
+        self.execute_in("postgres", sql);
+    }
+
+    pub fn execute_in(&self, database: &str, sql: &str) {
+        self.psql(database, &[], sql).good();
     }
 
     /// The answer to a query, its columns between bars.
     pub fn value(&self, sql: &str) -> String {
+        self.value_in("postgres", sql)
+    }
+
+    pub fn value_in(&self, database: &str, sql: &str) -> String {
+        self.psql(database, &["-A", "-t"], sql)
+            .good()
+            .trim_end()
+            .to_string()
+    }
+
+    fn psql(&self, database: &str, options: &[&str], sql: &str) -> Said {
         let port = self.port.to_string();
-        let place = [
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            &port,
-            "-U",
-            "postgres",
-            "-d",
-            "postgres",
-        ];
-        let said = self.command(
-            "psql",
-            &[&place[..], &["-v", "ON_ERROR_STOP=1", "-c", sql]].concat(),
-        );
-        said.good().trim_end().to_string()
+        // These sources are in UTF-8, whatever the database is in.
+        let database = format!("dbname={database} client_encoding=UTF8");
+        let place = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", &database];
+        let asked = ["-v", "ON_ERROR_STOP=1", "-c", sql];
+        self.command("psql", &[&["-X", "-q"], options, &place, &asked].concat())
     }
 
     /// What the server has written to its log so far.

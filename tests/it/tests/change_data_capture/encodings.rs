@@ -1,9 +1,16 @@
 //! A subscriber whose `client_encoding` is not UTF-8, as one in a database of another encoding is.
 
+use std::time::Duration;
+
 use mote_it::TestServer;
-use mote_it::clients::psql_strict;
+use mote_it::clients::{client, psql_strict, run_with_input};
+use mote_it::nodes::{await_value, value};
+use mote_it::postgres::PostgresServer;
+use mote_it::process::await_that;
 use mote_it::wire::{self, RawClient};
 
+/// A machine that does much else at the same time.
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// In front of what pgoutput says: the kind of message, two positions and a time.
 const HEADER_BYTES: usize = 25;
 
@@ -90,4 +97,136 @@ fn commands_of_the_protocol_are_answered_in_other_encodings_too() {
         let answer = client.query(command);
         assert_eq!(wire::kinds(&answer), kinds, "{command}: {answer:?}");
     }
+}
+
+/// PostgreSQL's words, as it says them as a publisher.
+const LACKS: &str = r#"character with byte sequence 0xe2 0x82 0xac in encoding "UTF8" has no equivalent in encoding "LATIN1""#;
+
+const TABLES: &str = "create table größe (id int primary key, länge text, l text[], j jsonb);
+                      create table ganz (straße text, n int); alter table ganz replica identity full;
+                      create table kopie (id int primary key, v text)";
+
+/// With its initial copy, in a database that is not in UTF-8.
+struct Latin<'p>(&'p PostgresServer);
+
+impl Latin<'_> {
+    const DATABASE: &'static str = "latin";
+
+    fn begin<'p>(postgres: &'p PostgresServer, server: &TestServer) -> Latin<'p> {
+        let create = "create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0";
+        postgres.execute(create);
+        postgres.execute_in(Latin::DATABASE, TABLES);
+        let port = server.address.port();
+        postgres.execute_in(
+            Latin::DATABASE,
+            &format!(
+                "create subscription s connection 'host=127.0.0.1 port={port} user=postgres dbname=postgres' \
+                 publication öffentlich"
+            ),
+        );
+        Latin(postgres)
+    }
+
+    #[track_caller]
+    fn awaits(&self, sql: &str, expected: &str) {
+        let mut found = String::new();
+        let reached = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            await_that(sql, TIMEOUT, || {
+                found = self.0.value_in(Latin::DATABASE, sql);
+                found == expected
+            });
+        }));
+        assert!(
+            reached.is_ok(),
+            "{sql}: {found} and not {expected}\n{}",
+            self.0.log()
+        );
+    }
+
+    fn awaits_state_of(&self, server: &TestServer, tables: &[&str]) {
+        for table in tables {
+            let rows = format!(
+                "select count(*), md5(coalesce(string_agg(q, '/' order by q), '')) \
+                 from (select quoted(t::text) collate \"C\" as q from {table} t) x"
+            );
+            let expected = value(server, &rows);
+            self.awaits(&rows, &expected);
+        }
+    }
+}
+
+/// A text in letters that all encodings have: md5 hashes bytes, which are those of UTF-8 on one side only.
+const QUOTED: &str = "create function quoted(text) returns text language sql immutable as \
+                      $$ select encode(convert_to($1, 'UTF8'), 'hex') $$";
+
+/// Somebody in UTF-8 reads the slot up to there.
+fn leave_out(server: &TestServer, end: &str) {
+    let mut command = client("pg_recvlogical", server);
+    command.args([
+        "-d",
+        "dbname=postgres client_encoding=UTF8",
+        "-S",
+        "s",
+        "--start",
+        "-f",
+        "/dev/null",
+    ]);
+    command.args(["--no-loop", "--endpos", end, "-o", "proto_version=1"]);
+    command.args(["-o", "publication_names=\"öffentlich\""]);
+    run_with_input(&mut command, "", "install PostgreSQL's client tools").good();
+}
+
+#[test]
+fn a_slot_survives_what_its_subscriber_cannot_be_told() {
+    let server = TestServer::start("cdc-latin1-lacks");
+    let postgres = PostgresServer::start_with("-c wal_retrieve_retry_interval=500ms");
+    psql_strict(&server, TABLES).good();
+    psql_strict(&server, QUOTED).good();
+    psql_strict(
+        &server,
+        "create publication öffentlich for table größe, ganz, kopie",
+    )
+    .good();
+    let latin = Latin::begin(&postgres, &server);
+    postgres.execute_in(Latin::DATABASE, QUOTED);
+    latin.awaits(
+        "select count(*) from pg_subscription_rel where srsubstate <> 'r'",
+        "0",
+    );
+    psql_strict(
+        &server,
+        "insert into kopie values (1, 'Maß'), (2, '17 €'), (3, 'in one transaction')",
+    )
+    .good();
+    await_that("PostgreSQL is told why, again and again", TIMEOUT, || {
+        postgres.log().matches(LACKS).count() >= 3
+    });
+    psql_strict(&server, "insert into kopie values (4, 'größer')").good();
+    let slot = "select slot_name, wal_status, confirmed_flush_lsn < pg_current_wal_flush_lsn() from pg_replication_slots";
+    assert_eq!(value(&server, slot), "s|reserved|t");
+    assert_eq!(
+        postgres.value_in(Latin::DATABASE, "select count(*) from kopie"),
+        "0",
+        "nothing in part"
+    );
+    // It survives a restart, too; and whoever decides to leave the transaction out can.
+    let address = server.address.to_string();
+    let (data, kept) = server.kill();
+    let server = TestServer::open(&data, &["--listen", &address]).expect("it recovers");
+    assert_eq!(
+        value(&server, "select slot_name, wal_status from pg_replication_slots"),
+        "s|reserved"
+    );
+    postgres.execute_in(Latin::DATABASE, "alter subscription s disable");
+    await_value(&server, "select active from pg_replication_slots", "f");
+    let end = value(&server, "select pg_current_wal_flush_lsn()");
+    psql_strict(
+        &server,
+        "delete from kopie; insert into kopie values (5, 'weiter: ÿ')",
+    )
+    .good();
+    leave_out(&server, &end);
+    postgres.execute_in(Latin::DATABASE, "alter subscription s enable");
+    latin.awaits_state_of(&server, &["kopie"]);
+    drop((server, kept));
 }
