@@ -356,7 +356,7 @@ const OBEYED: &[Setting] = &[
     server(user(
         "max_replication_slots",
         Kind::Integer(0, 262_143, ""),
-        "63",
+        "64",
         "Replication / Sending Servers",
         "Most replication slots.",
     )),
