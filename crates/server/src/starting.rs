@@ -253,6 +253,9 @@ fn refuse_all(listeners: &[Listener], encrypts: bool, maximum: usize, stop: &Sto
         }
         guests.retain_mut(Guest::listen_to);
     }
+    // Who has asked meanwhile is answered: a socket closed over what was not read resets the connection, and the client, instead
+    // of the answer after which it asks another node, finds that the server has gone.
+    guests.retain_mut(Guest::listen_to);
     // Whoever has not said anything yet learns it unasked.
     guests.iter_mut().for_each(Guest::refuse);
 }
