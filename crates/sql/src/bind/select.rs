@@ -575,7 +575,6 @@ pub fn implied_name(expr: &ast::Expr) -> Option<Name> {
 fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
     let strong = |name: &str| Some((name.into(), 2));
     match &expr.kind {
-        ExprKind::Column(reference) if reference.star => None,
         ExprKind::Column(reference) => reference.parts.last().map(|name| (name.clone(), 2)),
         ExprKind::Indirection { base, steps } => {
             let field = steps.iter().rev().find_map(|step| match step {
@@ -619,7 +618,11 @@ fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
                     ast::QueryBody::Select(select) => {
                         let target = select.targets.first()?;
                         let named = target.name.clone().map(|name| (name, 2));
-                        return named.or_else(|| implied_name_with_strength(&target.value));
+                        return match &target.value.kind {
+                            // The first of its columns, whose name is not known here.
+                            ExprKind::Column(reference) if reference.star => named,
+                            _ => named.or_else(|| implied_name_with_strength(&target.value)),
+                        };
                     }
                     ast::QueryBody::SetOperation { first, .. } => query = first,
                     ast::QueryBody::Values(_) => return strong("column1"),
