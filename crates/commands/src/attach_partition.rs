@@ -340,18 +340,11 @@ fn add_partition_check(
     }
     let taken = |name: &str| table.constraints.iter().any(|c| c.name == name);
     let name = schema::choose_name(Oid(table.schema), &parts, "check", taken, context);
-    table.constraints.push(StoredConstraint {
-        oid: context.database.catalog().allocate_oid().0,
+    table.constraints.push(StoredConstraint::new(
+        context.database.catalog().allocate_oid().0,
         name,
-        kind: StoredConstraintKind::Check { expression },
-        deferrable: false,
-        initially_deferred: false,
-        validated: true,
-        comment: None,
-        inheritance: StoredInheritance::default(),
-        no_inherit: false,
-        parent: None,
-    });
+        StoredConstraintKind::Check { expression },
+    ));
     Ok(())
 }
 

@@ -149,16 +149,9 @@ fn add_key(
     };
     table.indexes.push(index);
     table.constraints.push(StoredConstraint {
-        oid,
-        name,
-        kind,
         deferrable: constraint.deferrable,
         initially_deferred: constraint.initially_deferred,
-        validated: true,
-        comment: None,
-        inheritance: StoredInheritance::default(),
-        no_inherit: false,
-        parent: None,
+        ..StoredConstraint::new(oid, name, kind)
     });
     Ok(())
 }
@@ -296,19 +289,19 @@ pub(super) fn add_check(
         row_checks::check_rows(table, &name, &text, context)?;
     }
     table.constraints.push(StoredConstraint {
-        oid: context.database.catalog().allocate_oid().0,
-        name,
-        kind: StoredConstraintKind::Check { expression: text },
         deferrable: constraint.deferrable,
         initially_deferred: constraint.initially_deferred,
         validated: !constraint.not_valid,
-        comment: None,
         inheritance: match origin {
             Origin::Parent => StoredInheritance::from_parents(1),
             Origin::NewTable | Origin::Statement => StoredInheritance::default(),
         },
         no_inherit: constraint.no_inherit,
-        parent: None,
+        ..StoredConstraint::new(
+            context.database.catalog().allocate_oid().0,
+            name,
+            StoredConstraintKind::Check { expression: text },
+        )
     });
     Ok(Added::New)
 }
@@ -427,16 +420,14 @@ fn add_foreign_key(
         row_checks::check_foreign_key_rows(table, &name, &stored, &target, context)?;
     }
     table.constraints.push(StoredConstraint {
-        oid: context.database.catalog().allocate_oid().0,
-        name,
-        kind: StoredConstraintKind::ForeignKey(stored),
         deferrable: constraint.deferrable,
         initially_deferred: constraint.initially_deferred,
         validated: !constraint.not_valid,
-        comment: None,
-        inheritance: StoredInheritance::default(),
-        no_inherit: false,
-        parent: None,
+        ..StoredConstraint::new(
+            context.database.catalog().allocate_oid().0,
+            name,
+            StoredConstraintKind::ForeignKey(stored),
+        )
     });
     Ok(())
 }

@@ -9,7 +9,7 @@ use mote_sql::catalog::index_method::IndexMethod;
 
 use super::{not_null, schema};
 use mote_catalog::catalog_store::stored::{
-    StoredConstraint, StoredConstraintKind, StoredIndex, StoredIndexKey, StoredInheritance, StoredRelation,
+    StoredConstraint, StoredConstraintKind, StoredIndex, StoredIndexKey, StoredRelation,
 };
 use mote_executor::context::StatementContext;
 
@@ -44,21 +44,14 @@ pub(super) fn add(
         become_primary(position, table, context)?;
     }
     let oid = table.indexes[position].oid;
-    table.constraints.push(StoredConstraint {
-        oid: context.database.catalog().allocate_oid().0,
+    table.constraints.push(StoredConstraint::new(
+        context.database.catalog().allocate_oid().0,
         name,
-        kind: match primary {
+        match primary {
             true => StoredConstraintKind::PrimaryKey { index: oid },
             false => StoredConstraintKind::Unique { index: oid },
         },
-        deferrable: false,
-        initially_deferred: false,
-        validated: true,
-        comment: None,
-        inheritance: StoredInheritance::default(),
-        no_inherit: false,
-        parent: None,
-    });
+    ));
     Ok(())
 }
 

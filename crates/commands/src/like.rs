@@ -154,16 +154,13 @@ pub(super) fn add_indexes(
                 false => StoredConstraintKind::Unique { index },
             };
             table.constraints.push(StoredConstraint {
-                oid: context.database.catalog().allocate_oid().0,
-                name: made.name.clone(),
-                kind,
                 deferrable: constraint.deferrable,
                 initially_deferred: constraint.initially_deferred,
-                validated: true,
-                comment: None,
-                inheritance: StoredInheritance::default(),
-                no_inherit: false,
-                parent: None,
+                ..StoredConstraint::new(
+                    context.database.catalog().allocate_oid().0,
+                    made.name.clone(),
+                    kind,
+                )
             });
         }
         table.indexes.push(made);

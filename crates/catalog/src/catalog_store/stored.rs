@@ -578,6 +578,24 @@ pub struct StoredConstraint {
     pub parent: Option<u32>,
 }
 
+impl StoredConstraint {
+    /// One of this table itself, which every row meets and which is never put off.
+    pub fn new(oid: u32, name: String, kind: StoredConstraintKind) -> StoredConstraint {
+        StoredConstraint {
+            oid,
+            name,
+            kind,
+            deferrable: false,
+            initially_deferred: false,
+            validated: true,
+            comment: None,
+            inheritance: StoredInheritance::default(),
+            no_inherit: false,
+            parent: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StoredConstraintKind {
     Check { expression: String },
