@@ -190,7 +190,7 @@ impl Slots {
     /// The follower `name` goes on at `position`, from which on the log is here. Kept from now on.
     pub fn begin(&mut self, name: &str, position: Lsn) -> Result<(), SlotError> {
         // Not counted is what will never last: the slot that keeps the log for this very follower's copy goes when its stream has
-        // begun, and would keep that from beginning.
+        // begun, and would keep that from beginning. `create_with` counts them all, so there are never more than twice as many.
         let counts = |slot: &&Slot| slot.temporary.is_none() || slot.logical.is_some();
         if !self.slots.contains_key(name) && self.slots.values().filter(counts).count() >= SLOTS_MAX {
             return Err(SlotError::TooMany);
