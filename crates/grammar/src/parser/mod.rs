@@ -189,7 +189,7 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
         None => error,
     };
     match is_unsupported_clause(message) {
-        // PostgreSQL 15 shows no place here.
+        // PostgreSQL 15 shows no place here, but for MATCH PARTIAL and a column list of ON UPDATE: theirs the grammar does not tell.
         true => error,
         false => error.at(error_position(text)),
     }
