@@ -85,7 +85,7 @@ struct Sending {
     knew_stable: Lsn,
     /// The horizon it was told last, and when it was told anything.
     told: Lsn,
-    /// Since when the horizon is above that.
+    /// Since when the horizon is above that, or will be with the flush that is under way.
     untold_ns: Option<u64>,
     beat_ns: u64,
     heard_ns: u64,
@@ -134,8 +134,8 @@ pub struct Primary {
     outbid: Option<u32>,
     /// Somebody waits for what followers have received or applied.
     eager: bool,
-    /// What commits could count on when the last step ended.
-    stepped: Levels,
+    /// What enough others had when the last step ended.
+    stepped: Progress,
     /// A flush that takes longer silences this node.
     flush_limit_ns: u64,
     /// What was written when a flush was first seen under way, and when that was.
@@ -175,7 +175,7 @@ impl Primary {
             next_stream: 1,
             outbid: None,
             eager: false,
-            stepped: Levels::default(),
+            stepped: Progress::default(),
             flush_limit_ns: u64::MAX,
             flush_seen: None,
         };
@@ -192,13 +192,9 @@ impl Primary {
         self.quorum.levels()
     }
 
-    /// What commits that wait for others can count on.
-    fn agreed(&self) -> Levels {
-        let local = Lsn::ZERO;
-        Levels {
-            local,
-            ..self.levels()
-        }
+    /// What enough others have of the log, perhaps before it is flushed here.
+    pub fn agreed(&self) -> Progress {
+        self.quorum.agreed()
     }
 
     /// Commits wait for somebody.
@@ -218,8 +214,11 @@ impl Primary {
 
     /// The next step has something to do that no socket tells of.
     pub fn is_behind(&self) -> bool {
+        let stable = self.levels().stable;
         let lacks = |stream: &Sending| {
-            (stream.wire.is_idle() && stream.position < self.written) || stream.told_eager != self.eager
+            let news = stable > stream.told && (self.eager || stream.untold_ns.is_none());
+            (stream.wire.is_idle() && (stream.position < self.written || news))
+                || stream.told_eager != self.eager
         };
         self.stepped != self.agreed() || self.streams.iter().any(lacks)
     }
@@ -605,13 +604,17 @@ impl Primary {
     /// while. Else a heartbeat now and then. Not to be called while a flush hangs.
     fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn) -> io::Result<()> {
         let due = self.beat_is_due(index, now_ns);
+        // What others have will be stable when this node's flush ends, of which nobody tells this thread.
+        let coming = self.agreed().flushed.max(stable);
         let stream = &mut self.streams[index];
-        let since_ns = match stable > stream.told {
+        let since_ns = match coming > stream.told {
             true => Some(*stream.untold_ns.get_or_insert(now_ns)),
             false => None,
         };
-        stream.untold_ns = since_ns;
-        let moved = since_ns.is_some_and(|since_ns| self.eager || now_ns >= since_ns + TELL_DELAY_NS);
+        let over = since_ns.is_some_and(|since_ns| now_ns >= since_ns + TELL_DELAY_NS);
+        let moved = stable > stream.told && (self.eager || over);
+        // A flush that takes longer finds nobody who would tell, and rouses this thread.
+        stream.untold_ns = since_ns.filter(|_| !over || moved);
         let news = moved || self.eager != stream.told_eager;
         if (due || news) && stream.wire.is_idle() {
             let beat = Message::Beat {
