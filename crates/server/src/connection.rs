@@ -350,10 +350,14 @@ impl Connection {
 
     /// Reports a statement's failure; the transaction block follows.
     fn failed(&mut self, kind: u8, error: SqlError, yielder: &Yielder<(), Suspend>) {
+        // A client_encoding that the failed transaction has set holds for its error still.
+        let converter = self.wire.converter;
         self.with_host(yielder, false, |session, host| {
             session.statement_failed(&error, host)
         });
+        let converter = std::mem::replace(&mut self.wire.converter, converter);
         self.wire.send_error(&error);
+        self.wire.converter = converter;
         match kind {
             b'Q' | b'S' | b'F' => self.ready(),
             _ => self.skip_to_sync = true,

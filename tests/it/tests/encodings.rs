@@ -67,6 +67,14 @@ fn names_at_the_start_and_later() {
     let undone = client.query("begin; set local client_encoding = 'utf8'; rollback");
     assert_eq!(reported(&undone).as_deref(), Some("KOI8R"));
     assert_eq!(value(&client.query("select chr(1103)")), b"\xd1");
+    // An error takes it back at once: its own words are still in what was set, and nothing is told at the block's end.
+    client.query("begin; set client_encoding = 'utf8'");
+    let failed = client.query("select \"\u{44f}\"");
+    let expected = "42703 column \"\u{44f}\" does not exist";
+    assert_eq!(error(&failed).as_deref(), Some(expected));
+    assert_eq!(reported(&failed).as_deref(), Some("KOI8R"));
+    assert_eq!(reported(&client.query("rollback")), None);
+    assert_eq!(value(&client.query("select chr(1103)")), b"\xd1");
     assert_eq!(
         reported(&client.query("reset client_encoding")).as_deref(),
         Some("LATIN1")

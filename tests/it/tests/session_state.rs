@@ -221,6 +221,31 @@ fn settings_that_clients_make_up() {
 }
 
 #[test]
+fn settings_of_a_failed_block_go_with_its_failure() {
+    let (_server, mut client) = start("failed-settings");
+    let name = |messages: &[Message]| reported(messages, "application_name");
+    client.rows("set application_name = 'before'");
+    assert_eq!(
+        name(&client.query("begin; set application_name = 'inside'")).as_deref(),
+        Some("inside")
+    );
+    assert_eq!(name(&client.query("select 1 / 0")).as_deref(), Some("before"));
+    assert_eq!(name(&client.query("select 1")), None);
+    assert_eq!(name(&client.query("rollback")), None);
+    // A savepoint keeps what was set before it, whichever one is gone back to.
+    client.rows(
+        "begin; set application_name = 'outer'; savepoint a; set application_name = 'middle'; savepoint b",
+    );
+    client.rows("set local application_name = 'inner'");
+    assert_eq!(name(&client.query("select 1 / 0")).as_deref(), Some("middle"));
+    assert_eq!(name(&client.query("rollback to b")), None);
+    assert_eq!(client.rows("show application_name"), ["middle"]);
+    assert_eq!(name(&client.query("rollback to a")).as_deref(), Some("outer"));
+    client.rows("commit");
+    assert_eq!(client.rows("show application_name"), ["outer"]);
+}
+
+#[test]
 fn date_style_keeps_what_is_not_said() {
     let (_server, mut client) = start("datestyle");
     for (text, shown) in [

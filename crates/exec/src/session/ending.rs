@@ -239,6 +239,12 @@ impl Session {
                     // version back.
                     transaction.end_statement();
                 }
+                // What was set since the last savepoint ends with the statement's failure, not with the block, and the
+                // client is told now.
+                if self.state.settings.has_undo() {
+                    let reported = self.state.settings.rollback_to(self.state.savepoint_depth);
+                    self.settings_changed(reported, host);
+                }
                 if self.block.savepoints.is_empty() {
                     self.holdings.portals.lose_all();
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
