@@ -48,19 +48,7 @@ impl Writer {
                 operand,
                 list,
                 negated,
-            } => {
-                self.wrapped(
-                    "(",
-                    operand,
-                    if *negated {
-                        " <> ALL (ARRAY["
-                    } else {
-                        " = ANY (ARRAY["
-                    },
-                );
-                self.exprs(list);
-                self.push("]))");
-            }
+            } => self.in_list(operand, list, *negated),
             ExprKind::InQuery { operand, query } => {
                 self.wrapped("(", operand, " IN ");
                 self.subquery(query);
@@ -245,6 +233,20 @@ impl Writer {
             }
             None => self.push(&name.name),
         }
+    }
+
+    /// PostgreSQL shows an array, which it makes when it knows the elements' types. Only those of numbers are known here: an
+    /// array of strings would be one of texts, whatever they are compared with, and one of arrays or rows another thing.
+    fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) {
+        let (word, end) = match (list.iter().all(is_number), negated) {
+            (true, false) => (" = ANY (ARRAY[", "]))"),
+            (true, true) => (" <> ALL (ARRAY[", "]))"),
+            (false, false) => (" IN (", "))"),
+            (false, true) => (" NOT IN (", "))"),
+        };
+        self.wrapped("(", operand, word);
+        self.exprs(list);
+        self.push(end);
     }
 
     fn quantified(&mut self, operand: &Expr, operator: &OperatorName, quantifier: Quantifier) {
@@ -458,5 +460,16 @@ impl Writer {
             _ => return false,
         }
         true
+    }
+}
+
+/// A number as written, with its sign.
+fn is_number(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(Constant::Integer(_) | Constant::Number(_)) => true,
+        ExprKind::Operator {
+            left: None, right, ..
+        } => is_number(right),
+        _ => false,
     }
 }

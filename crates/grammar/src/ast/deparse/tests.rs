@@ -34,6 +34,13 @@ fn expressions_are_parenthesised() {
             "(lower(\"Name\") || E'x\\\\''y')",
         ),
         ("a in (1, 2)", "(a = ANY (ARRAY[1, 2]))"),
+        ("a not in (1, 2.5)", "(a <> ALL (ARRAY[1, 2.5]))"),
+        // What type these are of is not known here.
+        ("a in ('x', null)", "(a IN ('x', NULL))"),
+        (
+            "(a, b) not in ((1, 2), (3, 4))",
+            "(ROW(a, b) NOT IN (ROW(1, 2), ROW(3, 4)))",
+        ),
         ("a not between 1 and 2", "((a < 1) OR (a > 2))"),
         ("a like 'x%' escape '!'", "(a ~~ like_escape('x%', '!'))"),
         ("a::text", "(a)::text"),
