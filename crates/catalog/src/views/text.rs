@@ -20,6 +20,7 @@ use mote_types::signature::OperatorClass;
 use mote_types::{format_type, oid};
 
 use super::builtin::operator_class;
+use super::condition;
 use super::facts::{Facts, KnownIndex};
 use super::object_text;
 use crate::catalog_store::index_texts::mentions_user_type;
@@ -430,12 +431,9 @@ pub fn constraint_definition(
 ) -> String {
     let mut text = match &constraint.kind {
         ConstraintKind::Check(expression) => {
-            let bare = without_parentheses(expression);
-            if pretty {
-                format!("CHECK ({bare})")
-            } else {
-                format!("CHECK (({bare}))")
-            }
+            let shown = condition::of_table(facts, table.oid, expression, pretty);
+            let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
+            format!("{}{only}", check(shown, expression, pretty))
         }
         ConstraintKind::PrimaryKey { index } => format!("PRIMARY KEY{}", key_columns(table, *index)),
         ConstraintKind::Unique { index } => format!("UNIQUE{}", key_columns(table, *index)),
@@ -451,6 +449,15 @@ pub fn constraint_definition(
         text.push_str(" NOT VALID");
     }
     text
+}
+
+/// CHECK with its condition: `shown`, or as it was written.
+pub fn check(shown: Option<String>, written: &str, pretty: bool) -> String {
+    match (shown, pretty) {
+        (Some(shown), _) => format!("CHECK ({shown})"),
+        (None, true) => format!("CHECK ({})", without_parentheses(written)),
+        (None, false) => format!("CHECK (({}))", without_parentheses(written)),
+    }
 }
 
 /// ` (a, b) INCLUDE (c)` of a key's index.

@@ -88,6 +88,12 @@ impl Writer<'_> {
                 variadic,
                 ..
             } => self.call(*function, arguments, *variadic),
+            // A literal whose meaning the session decides.
+            Expr::Cast {
+                argument, from, ty, ..
+            } if from.oid == oid::UNKNOWN && matches!(**argument, Expr::Constant(Datum::Text(_), _)) => {
+                self.literal(argument, *ty);
+            }
             Expr::Cast {
                 argument,
                 ty,
@@ -146,6 +152,13 @@ impl Writer<'_> {
             } => self.subscript(array, subscripts),
             Expr::FieldSelect { record, field, .. } => self.field(record, *field as usize),
             other => self.push(&explain::show(other, self.columns)),
+        }
+    }
+
+    /// The text of a constant with the type that it is to be read as.
+    fn literal(&mut self, constant: &Expr, ty: ColumnType) {
+        if let Expr::Constant(Datum::Text(text), _) = constant {
+            self.push(&format!("{}::{}", quoted(text), ty.name()));
         }
     }
 

@@ -8,10 +8,11 @@ use mote_types::{ColumnType, Datum};
 use crate::catalog_store::TypeEntry;
 use crate::catalog_store::stored::{StoredDomain, StoredDomainCheck, StoredUserType};
 use crate::views::builtin::support_function;
+use crate::views::condition;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 use crate::views::rows::schema_types::TypeDescription;
-use crate::views::text::without_parentheses;
+use crate::views::text::check;
 
 /// The domains of the database, in order of making.
 fn domains<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f TypeEntry, &'f StoredDomain)> {
@@ -108,15 +109,16 @@ fn constraint_row(stored: &StoredUserType, check: &StoredDomainCheck) -> Vec<Dat
 
 /// What pg_get_constraintdef shows.
 pub fn definition(facts: &Facts<'_>, constraint: u32, pretty: bool) -> Option<String> {
-    let mut checks = domains(facts).flat_map(|(_, domain)| &domain.checks);
-    let check = checks.find(|check| check.oid == constraint)?;
-    let shown = with_value_in_capitals(&check.expression);
-    let bare = without_parentheses(&shown);
-    let valid = if check.validated { "" } else { " NOT VALID" };
-    Some(match pretty {
-        true => format!("CHECK ({bare}){valid}"),
-        false => format!("CHECK (({bare})){valid}"),
-    })
+    let mut checks =
+        domains(facts).flat_map(|(_, domain)| domain.checks.iter().map(move |check| (domain, check)));
+    let (domain, found) = checks.find(|(_, check)| check.oid == constraint)?;
+    let base = ColumnType::with_typmod(Oid(domain.type_oid), domain.typmod);
+    let shown = condition::of_domain(facts, base, &found.expression, pretty);
+    let valid = if found.validated { "" } else { " NOT VALID" };
+    Some(format!(
+        "{}{valid}",
+        check(shown, &with_value_in_capitals(&found.expression), pretty)
+    ))
 }
 
 /// Kept texts call the value `value`, as any column; PostgreSQL shows the word of the grammar.

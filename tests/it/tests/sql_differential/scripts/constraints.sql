@@ -69,3 +69,35 @@ create table bad (a int, primary key (b));
 create unique index on self (parent);
 create unique index dup on m (b);
 select conname, contype from pg_constraint where conrelid = 'p'::regclass order by 1;
+-- Lists of literals whose type is that of what they are compared with, in texts that are kept.
+create type colour as enum ('red', 'green', 'blue');
+create table listed (d date check (d in ('2020-01-01', '2020-01-02')), n numeric check (n not in ('1', '2')), c colour check (c in ('red', 'blue')),
+  a int[] check (a in ('{1}', '{2,3}')), b int check (b in (1, -2, 3)), t text check (t in ('x', 'y')), ok bool generated always as (c in ('red', 'green')) stored,
+  check ((b, n) not in ((1, 7), (2, 8))), check (d in ('2020-01-01', null)));
+insert into listed values ('2020-01-01', 3, 'red', '{1}', 1, 'x');
+insert into listed values ('2020-01-03');
+insert into listed values ('2020-01-01', '1');
+insert into listed (c) values ('green');
+insert into listed (a) values ('{2}');
+insert into listed (b) values (2);
+insert into listed (t) values ('z');
+insert into listed (b, n) values (1, 7);
+create view of_lists as select d, c, c in ('red', 'green') as warm, a not in ('{1}', '{2}') as other from listed where d in ('2020-01-01', '2020-01-02');
+select * from of_lists;
+select ok from listed;
+create domain day as date check (value in ('2020-01-01', '2020-01-05'));
+select '2020-01-05'::day;
+select '2020-01-06'::day;
+create index on listed (b) where c in ('red', 'blue');
+drop view of_lists;
+-- Conditions as they are shown.
+create function is_fine(int) returns bool language sql immutable as 'select $1 > 0';
+create table shown (a int, b numeric, c colour, v varchar(10), w text, d date, big bigint, f float8, ok bool, arr int[], j jsonb, ch char(3), "Up" int,
+  check (b >= 0), check (c = 'red'), check (c in ('red', 'blue')), check (v <> ''), check (w like 'a%'), check (a between 1 and 10), check (d > '2020-01-01'), check (big > 5), check (f > 0),
+  check (ok), check (is_fine(a)), check (not ok or a is not null), check (a = any (arr)), check (j ? 'k'), check (j ->> 'k' = 'x'), check (ch = 'abc'), check (lower(v) = 'x'),
+  check (coalesce(a, 0) > 1), check (case when a > 1 then b > 2 else ok end), check (shown.a > "Up"), check (a > 0) no inherit, check (length(w) > 3 or v is null), check (a in (1, 2, 3)),
+  check (b * 2 > a), check (a::text = w), check (extract(year from d) > 2000), check (a > -5), check (b > -1.5), check (arr @> array[1]), check (arr <> '{}'), check (current_user = 'x'),
+  check (v ~ '^[0-9]+$'), check (d is not null and ((a > 1) or (a < -1)) and ok is true), check (w ilike 'x' escape '!'));
+alter table shown add check (a > 7) not valid;
+create domain word as text check (value ~ '^x') check (length(value) < 10 and value <> 'xy');
+select conname, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'shown'::regclass or contypid in ('word'::regtype, 'day'::regtype) order by conname;
