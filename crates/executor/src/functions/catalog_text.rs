@@ -6,6 +6,7 @@ use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::operator::operator_by_oid;
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
@@ -29,7 +30,11 @@ fn is_type_visible(runtime: &mut Runtime<'_, '_>, ty: Oid) -> Datum {
     // An array type is seen where its element type is.
     let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
     let Some(known) = catalog.user_type(element) else {
-        return Datum::Null;
+        // A relation's row type is seen where the relation is.
+        return match is_composite(element) {
+            true => is_visible(runtime, number_of(element)),
+            false => Datum::Null,
+        };
     };
     let found = catalog.user_type_named(None, &known.name);
     Datum::Bool(found.is_some_and(|found| found.oid == known.oid))

@@ -67,3 +67,12 @@ drop type place;
 -- Nobody holds RULE, not even who may do all: a JDBC driver that hides tables asks for it.
 select has_table_privilege('pg_class', 'rule'), has_table_privilege('pg_class', 'RULE WITH GRANT OPTION, select');
 select has_table_privilege('pg_class', 'rule,');
+-- Row types of relations are seen where the relations are.
+create schema aside;
+create table aside.rowed (a int);
+create materialized view rowed_rows as select 1 as a;
+create view rowed_view as select 1 as a;
+select typname, pg_type_is_visible(oid) from pg_type where typname like '%rowed%' order by 1;
+set search_path = aside, public;
+select typname, pg_type_is_visible(oid) from pg_type where typname like '%rowed%' order by 1;
+reset search_path;
