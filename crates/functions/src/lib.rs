@@ -2,7 +2,7 @@
 //!
 //! Read `body` and `argument` first (how a body looks, what it takes out of its arguments), then any family: `arithmetic`, `math`,
 //! `text`, `pattern` (LIKE and regular expressions), `json`, `json_path` (jsonpath over jsonb), `range`, `enums`, `bytes` (byte
-//! strings, digests), `unicode` (normal forms, encodings), `hash`, `size` (numbers of bytes), `pgcrypto` with `password`. `degrees` and `length` compute what others
+//! strings, digests), `unicode` (normal forms, encodings), `hash`, `shapes` (points and segments), `size` (numbers of bytes), `pgcrypto` with `password`. `degrees` and `length` compute what others
 //! call. Some families offer more than bodies: what sets, aggregates and expressions of the executor are made of.
 //!
 //! Source: PostgreSQL's utils/adt (int.c, float.c, numeric.c, varlena.c, oracle_compat.c, like.c, regexp.c, json.c, jsonfuncs.c,
@@ -31,6 +31,7 @@ mod password;
 pub mod pattern;
 mod pgcrypto;
 pub mod range;
+mod shapes;
 mod size;
 pub mod text;
 mod unicode;
@@ -51,5 +52,6 @@ pub fn body(name: &str) -> Option<Body> {
         .or_else(|| json_path::body(name))
         .or_else(|| pgcrypto::body(name))
         .or_else(|| hash::body(name))
+        .or_else(|| shapes::body(name))
         .or_else(|| size::body(name))
 }

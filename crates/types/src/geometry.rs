@@ -10,7 +10,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
 /// Coordinates closer than this are the same to PostgreSQL's geometry.
-const EPSILON: f64 = 1e-6;
+pub const EPSILON: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -86,7 +86,8 @@ fn corners(a: Point, b: Point) -> Shape {
     Shape::Box([high, low])
 }
 
-fn same(a: f64, b: f64) -> bool {
+/// Are the coordinates the same to PostgreSQL's geometry?
+pub fn same(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= EPSILON
 }
 

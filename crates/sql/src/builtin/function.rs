@@ -17,6 +17,7 @@ mod array;
 mod comparison;
 mod datetime;
 mod enums;
+mod geometry;
 mod helper;
 mod hstore;
 mod integer;
@@ -105,6 +106,7 @@ const fn window(
 const FAMILIES: &[&[FunctionSignature]] = &[
     integer::SIGNATURES,
     numeric::SIGNATURES,
+    geometry::SIGNATURES,
     comparison::SIGNATURES,
     text::SIGNATURES,
     datetime::SIGNATURES,

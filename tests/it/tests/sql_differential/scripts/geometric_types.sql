@@ -32,3 +32,23 @@ create table k(p point primary key);
 select coalesce(null, '(1,2)'::point), nullif(null::point, null) is null, case when true then '(1,2)'::point end;
 select '{(1,2),(3,4);((0,0),(1,1))}'::box[], array['(1,2),(3,4)']::box[], array_length('{1,2,3,4;5,6,7,8}'::box[], 1), ('{1,2,3,4;5,6,7,8}'::box[])[2];
 select '{(1,2),(3,4),(5,6),(7,8)}'::box[];
+-- Where points, segments and boxes lie.
+create table points (p point);
+insert into points values ('(0,0)'), ('(1,-2.5)'), ('(0.0000005,0)'), ('(0.5,0.5)'), ('(NaN,1)'), ('(Infinity,0)'), ('(1e300,-1e300)'), ('(2,2)'), ('(2,-3)');
+select a.p, b.p, a.p << b.p, a.p >> b.p, a.p <<| b.p, a.p <^ b.p, a.p |>> b.p, a.p >^ b.p, a.p ~= b.p, a.p ?- b.p, a.p ?| b.p from points a, points b order by a.p::text, b.p::text;
+create table segments (s lseg);
+insert into segments values ('(0,0),(1,1)'), ('(0,0),(0,0)'), ('(0,1),(1,0)'), ('(-1,0),(3,0)'), ('(2,-3),(2,5)'), ('(0,0),(2,4)'), ('(-4,2),(4,-2)'), ('(5,5),(9,9)'),
+  ('(0.0000001,0),(1,0.0000001)'), ('(1,1),(NaN,2)');
+select a.s, ?- a.s, ?| a.s, b.s, a.s ?|| b.s, a.s ?-| b.s from segments a, segments b order by a.s::text, b.s::text;
+select a.s, b.s, a.s ?# b.s from segments a, segments b where a.s::text || b.s::text not like '%NaN%' order by a.s::text, b.s::text;
+select s, p, p <@ s from segments, points where p::text !~ 'e|y' order by s::text, p::text;
+create table boxes (b box);
+insert into boxes values ('(1,1),(0,0)'), ('(3,3),(-3,-3)'), ('(2.5,-1),(1.5,-4)'), ('(0,0),(0,0)');
+select s, b, s ?# b, s <@ b from segments, boxes where s::text !~ 'NaN' order by s::text, b::text;
+select p, b, p <@ b from points, boxes order by p::text, b::text;
+select isvertical(point '(1,2)', point '(1,3)'), ishorizontal(point '(1,2)', point '(1,3)'), isparallel(lseg '(0,0),(1,1)', lseg '(1,0),(2,1)'), isperp(lseg '(0,0),(1,1)', lseg '(1,0),(2,1)');
+select isvertical(lseg '(1,0),(1,5)'), ishorizontal(lseg '(1,0),(1,5)');
+select point '(1,2)' ?- '(3,2)', '(1,2)' >^ point '(1,1)', null::point << point '(1,1)';
+select lseg '(1e308,0),(-1e308,1)' ?# lseg '(0,0),(1,1)';
+select lseg '(0,0),(1e-300,1e-300)' ?|| lseg '(0,0),(1,1)';
+select point '(1,2)' = point '(1,2)';
