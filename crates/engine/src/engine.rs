@@ -29,7 +29,7 @@ use crate::slots::horizon::{ViewCache, rounded_acknowledgement};
 use crate::slots::slot::{SlotTable, TransactionState};
 use crate::table::KeyExpressionProvider;
 use crate::table::prune::{Collected, Collector};
-use crate::txn::{EngineCore, PreparedTransactions, RevocationListener};
+use crate::txn::{EngineCore, Numbers, PreparedTransactions, RevocationListener};
 use mote_common::env::{Disk, Env};
 use mote_common::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use mote_common::sync::{Mutex, RwLock};
@@ -304,7 +304,7 @@ impl Engine {
                 schema_horizon: AtomicU64::new(0),
                 prepared: PreparedTransactions::new(prepared_max, config.prepared_log_bytes),
                 objects,
-                next_transaction: AtomicU64::new(1),
+                numbers: Numbers::new(&*env.clock),
                 writers: (0..STRIPES).map(|_| Padded::default()).collect(),
                 works: (0..STRIPES).map(|_| Padded::default()).collect(),
                 threaded: AtomicBool::new(false),
@@ -439,7 +439,7 @@ impl Engine {
         let mut weak = self.weak.lock();
         let number = match weak.slot {
             Some(slot) => slot,
-            None => match self.slots.take(TransactionId(u64::MAX), 0, self.log.tail()) {
+            None => match self.slots.take(|| TransactionId(u64::MAX), 0, self.log.tail()) {
                 Some(slot) => slot,
                 // All slots taken: wait for the flush instead, which is never wrong.
                 None => return self.request_flush(),

@@ -59,7 +59,7 @@ pub use table::{
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,
     GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, OldRow, PrepareError, PrepareFailure,
-    PreparedInfo, PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart,
-    SuspendedStatement, TableSample, TableScan, Told, TrackingPause, Transaction, TruncatedTable, Undecided,
-    WriteError,
+    PreparedInfo, PreparedWrite, RevocationListener, RowVersion, Running, SavepointId, Snapshot,
+    StatementStart, SuspendedStatement, TableSample, TableScan, Told, TrackingPause, Transaction,
+    TruncatedTable, Undecided, WriteError, list_running_transactions,
 };

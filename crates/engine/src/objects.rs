@@ -393,7 +393,7 @@ impl StableSnapshot {
     fn take(log: &Log, slots: &'static SlotTable) -> StableSnapshot {
         // Checkpoints may wait: transactions end.
         let slot = loop {
-            match slots.take(TransactionId(u64::MAX), 0, log.tail()) {
+            match slots.take(|| TransactionId(u64::MAX), 0, log.tail()) {
                 Some(slot) => break slot,
                 None => mote_common::sync::thread::yield_now(),
             }

@@ -69,6 +69,7 @@ impl Engine {
             return Err(PromotionError::TermHasBegun(begun));
         }
         self.take_over_objects();
+        self.numbers.follow(&*self.clock);
         log.lead(&self.env, term, end).map_err(PromotionError::Log)?;
         // The primary before may have told of everything up to here.
         log.raise_acked(log.began().start);

@@ -339,8 +339,9 @@ impl SlotTable {
         &self.slots[number as usize]
     }
 
-    /// Takes a slot for transaction `id`. Threads begin at different words, so that they do not meet on one line.
-    pub(crate) fn take(&self, id: TransactionId, session: u32, tail: Lsn) -> Option<u32> {
+    /// Takes a slot for a transaction, which draws its id then: who finds an id given also finds the slot taken
+    /// (`txn/running`). Threads begin at different words, so that they do not meet on one line.
+    pub(crate) fn take(&self, id: impl FnOnce() -> TransactionId, session: u32, tail: Lsn) -> Option<u32> {
         let words = self.taken.len();
         let first = stripe::current() % words;
         for step in 0..words {
@@ -353,7 +354,7 @@ impl SlotTable {
                 match word.compare_exchange(seen, seen | 1 << bit, Ordering::SeqCst, Ordering::Relaxed) {
                     Ok(_) => {
                         let number = (word_index * 64) as u32 + bit;
-                        self.open(number, id, session, tail);
+                        self.open(number, id(), session, tail);
                         return Some(number);
                     }
                     Err(now) => seen = now,
@@ -436,6 +437,12 @@ impl SlotTable {
         let (ts, slot, entry) = oldest?;
         let session = slot.session();
         entry.revoke(ts).then_some(session)
+    }
+
+    /// Taken, and neither a transaction's nor a snapshot's: its owner is just coming or going.
+    pub(crate) fn is_opening(&self, number: u32) -> bool {
+        let taken = self.taken[number as usize / 64].load(Ordering::SeqCst) & (1 << (number % 64)) != 0;
+        taken && self.get(number).state.load(Ordering::SeqCst) == STATE_FREE
     }
 
     /// Every taken slot.

@@ -14,6 +14,7 @@ use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 use super::dormant::PreparedTransactions;
 use super::error::WriteError;
 use super::lent::Lent;
+use super::numbers::Numbers;
 use super::work::Work;
 use crate::lock::manager::LockManager;
 use crate::lock::room::RoomQueue;
@@ -48,7 +49,7 @@ pub struct EngineCore {
     pub(crate) schema_horizon: AtomicU64,
     pub(crate) prepared: PreparedTransactions,
     pub(crate) objects: Arc<Objects>,
-    pub(crate) next_transaction: AtomicU64,
+    pub(crate) numbers: Numbers,
     /// A writer per stripe, made when first used.
     pub(crate) writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
     pub(crate) room_queue: Arc<RoomQueue>,
@@ -113,7 +114,7 @@ impl EngineCore {
     }
 
     pub(crate) fn next_transaction_id(&self) -> TransactionId {
-        TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
+        TransactionId(self.numbers.draw())
     }
 
     /// A change of the catalog has committed, and is about to be published.

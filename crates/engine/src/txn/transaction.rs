@@ -8,6 +8,7 @@ use super::error::{BeginError, WriteError};
 use super::lent::Lent;
 use super::memory_wait::MemoryWait;
 use super::met::Known;
+use super::numbers::Running;
 use super::reads::ReadSet;
 use super::snapshot::{RowVersion, Snapshot};
 use super::source::Source;
@@ -124,6 +125,10 @@ pub struct Transaction {
     /// Scratch for keys.
     pub(super) key: Cell<Vec<u8>>,
     pub(super) over: Cell<bool>,
+    /// Whom its snapshots do not see, by their timestamps; see `running`.
+    pub(super) running: RefCell<Vec<(Lsn, Running)>>,
+    /// Somebody was told its number.
+    named: Cell<bool>,
 }
 
 /// A session that never waits needs no wake.
@@ -151,13 +156,13 @@ impl EngineCore {
         if self.is_stopped() {
             return Err(BeginError::Stopped);
         }
-        let id = self.next_transaction_id();
-        let slot =
-            self.slots
-                .take(id, options.session, self.log.tail())
-                .ok_or(BeginError::TooManyTransactions {
-                    maximum: self.slots.capacity(),
-                })?;
+        let slot = self
+            .slots
+            .take(|| self.next_transaction_id(), options.session, self.log.tail())
+            .ok_or(BeginError::TooManyTransactions {
+                maximum: self.slots.capacity(),
+            })?;
+        let id = self.slots.get(slot).id();
         Ok(Transaction::around(self, slot, id, options, self.take_work()))
     }
 }
@@ -203,11 +208,24 @@ impl Transaction {
             aside: RefCell::new(None),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
+            running: RefCell::default(),
+            named: Cell::new(false),
         }
     }
 
     pub fn id(&self) -> TransactionId {
         self.id
+    }
+
+    /// The number, for somebody who may keep it.
+    pub fn name(&self) -> TransactionId {
+        self.named.set(true);
+        self.id
+    }
+
+    /// Has it a number in the sense of PostgreSQL, which gives one to who writes or asks for it?
+    pub fn is_named(&self) -> bool {
+        self.named.get() || self.has_writes()
     }
 
     pub fn isolation(&self) -> Isolation {
@@ -387,6 +405,7 @@ impl Transaction {
             Some(number) => (number, &exact[number]),
             None => (SNAPSHOTS - 1, &shared[0]),
         };
+        let running = self.list_running();
         let is_shared = number == SNAPSHOTS - 1;
         if is_shared {
             entry.join(log.stable());
@@ -410,6 +429,9 @@ impl Transaction {
         };
         if !is_shared {
             entry.settle(ts);
+        }
+        if let Some(running) = running {
+            self.keep_list(ts, running);
         }
         Snapshot::adopt(slots, self.slot, number as u8, command, ts)
     }

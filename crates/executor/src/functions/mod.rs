@@ -185,7 +185,7 @@ fn written_body(name: &str) -> Option<Body> {
 
 /// The body of a set-returning function.
 pub fn set_body(name: &str) -> Option<SetFunction> {
-    set_returning::body(name)
+    set_returning::body(name).or_else(|| snapshot::set_body(name))
 }
 
 /// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`; those with a folder of

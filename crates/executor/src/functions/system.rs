@@ -140,21 +140,6 @@ fn session(name: &str) -> Option<Body> {
         "pg_conf_load_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().reloaded_us())))
         }
-        "pg_current_xact_id" => Body::Runtime(|runtime, site, _| {
-            refuse_command_in_recovery(runtime.database(), "pg_current_xact_id()")?;
-            Ok(transaction_number(runtime, site))
-        }),
-        // PostgreSQL gives a number to a transaction that writes.
-        "pg_current_xact_id_if_assigned" => {
-            Body::Runtime(|runtime, site, _| match runtime.transaction().has_writes() {
-                true => Ok(transaction_number(runtime, site)),
-                false => Ok(Datum::Null),
-            })
-        }
-        "xid_age" => Body::Runtime(|runtime, _, a| {
-            let now = runtime.transaction().id().0 as u32;
-            Ok(Datum::Int4(now.wrapping_sub(oid_value(&a[0])) as i32))
-        }),
         "gen_random_uuid" => Body::Pure(|_| random_uuid()),
         "inet_server_addr" => Body::Runtime(|runtime, _, _| {
             let server = runtime.session().activity.doing().server;
@@ -666,15 +651,6 @@ fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, index
         0
     };
     Datum::Int8(own + index)
-}
-
-/// The transaction's number, as `xid8` or, by its older names, as `int8`.
-fn transaction_number(runtime: &mut Runtime<'_, '_>, site: &CallSite) -> Datum {
-    let number = runtime.transaction().id().0;
-    match site.result.oid {
-        oid::XID8 => Datum::Unsigned8(number),
-        _ => Datum::Int8(number as i64),
-    }
 }
 
 /// A log position a number of bytes on or back.

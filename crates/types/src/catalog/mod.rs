@@ -275,7 +275,12 @@ pub fn is_geometric(ty: Oid) -> bool {
 
 /// Types that GROUP BY and DISTINCT can take. PostgreSQL compares some of the geometric ones, which is missing here.
 pub fn has_equality(oid: Oid) -> bool {
-    !matches!(oid, oid::JSON | oid::JSONPATH) && !is_geometric(oid)
+    let element = element_type(oid).unwrap_or(oid);
+    let lacks = matches!(
+        element,
+        oid::JSON | oid::JSONPATH | oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT
+    );
+    !lacks && !is_geometric(element)
 }
 
 /// Types whose values are `Datum::Text`.

@@ -19,6 +19,7 @@ mod mac_address;
 mod money;
 pub mod network;
 pub mod range;
+pub mod snapshot;
 pub mod time_tz;
 
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ pub const FAMILIES: &[&TypeFamily] = &[
     &money::FAMILY,
     &network::FAMILY,
     &range::FAMILY,
+    &snapshot::FAMILY,
     &time_tz::FAMILY,
 ];
 

@@ -11,7 +11,7 @@ use crate::datetime;
 use crate::datum::Datum;
 use crate::family;
 use crate::geometry;
-use crate::integer_text::write_int;
+use crate::integer_text::{Radix, c_unsigned, write_int};
 use crate::json::{self, Json};
 use crate::jsonpath::Path;
 use crate::numeric::Numeric;
@@ -76,9 +76,9 @@ pub fn input_text_with_length_check(
             return Ok(Datum::Text(path.to_string().into()));
         }
         oid::TID => return parse_tid(text).map(Datum::Int8),
-        oid::XID8 => return Ok(Datum::Unsigned8(c_unsigned(text))),
+        oid::XID8 => return Ok(Datum::Unsigned8(c_unsigned(text, Radix::Told).0)),
         // The low half, as in C.
-        oid::XID | oid::CID => return Ok(Datum::Oid(c_unsigned(text) as u32)),
+        oid::XID | oid::CID => return Ok(Datum::Oid(c_unsigned(text, Radix::Told).0 as u32)),
         oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
         oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
@@ -292,32 +292,6 @@ fn parse_oid(text: &str, ty: ColumnType) -> SqlResult<u32> {
         Some(Some(value)) if (-(i32::MAX as i64) - 1..=u32::MAX as i64).contains(&value) => Ok(value as u32),
         Some(_) => Err(out_of_range(&name, text)),
         None => Err(invalid_syntax(&name, text)),
-    }
-}
-
-/// A number as C's strtoull reads it, which refuses nothing: what is no number is 0, what follows one is ignored, what
-/// is too large is the largest. Transaction numbers are read so in PostgreSQL 15.
-fn c_unsigned(text: &str) -> u64 {
-    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
-    let (radix, digits) = match hexadecimal {
-        Some(rest) if rest.starts_with(|c: char| c.is_ascii_hexdigit()) => (16, rest),
-        _ if digits.starts_with('0') => (8, digits),
-        _ => (10, digits),
-    };
-    let mut number = Some(0u64);
-    for digit in digits.chars().map_while(|c| c.to_digit(radix)) {
-        let shifted = number.and_then(|number| number.checked_mul(radix as u64));
-        number = shifted.and_then(|number| number.checked_add(digit as u64));
-    }
-    match (number, negative) {
-        (Some(number), true) => number.wrapping_neg(),
-        (Some(number), false) => number,
-        (None, _) => u64::MAX,
     }
 }
 

@@ -41,6 +41,7 @@ mod prepared_objects;
 mod promotion;
 mod read_columns;
 mod serializable;
+mod running;
 mod stress;
 mod temporary;
 mod told;
