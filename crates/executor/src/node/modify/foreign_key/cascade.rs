@@ -7,7 +7,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Access;
 use mote_sql::PlanSettings;
 use mote_sql::catalog::{ReferentialAction, Relation};
-use mote_types::Datum;
+use mote_types::catalog::user::is_enum;
+use mote_types::{ColumnType, Datum, oid};
 
 use super::children::Referencing;
 use crate::node::Program;
@@ -51,7 +52,10 @@ pub(super) fn run(
     let snapshot = context.transaction.snapshot();
     let result = run_to_end(&program, &mut Runtime::new(context, &snapshot, &mut values));
     runtime.values.after_events = values.after_events;
-    result
+    result.map_err(|error| {
+        let shown = shown_text(referencing, action, new.is_some(), parent);
+        error.context(format!("SQL statement \"{shown}\""))
+    })
 }
 
 /// Pulls all rows: the statements have no RETURNING.
@@ -70,43 +74,105 @@ fn own_types(referencing: &Referencing) -> Vec<Oid> {
 
 /// The statement's text, with `$1` and its followers for the key.
 fn statement_text(referencing: &Referencing, action: ReferentialAction, update: bool) -> String {
-    let relation = &referencing.relation;
-    let names: Vec<String> = referencing
+    let names = own_names(referencing);
+    // Plain `=` between equal types: `own_values` has converted the key.
+    let conditions = names
+        .iter()
+        .enumerate()
+        .map(|(position, name)| format!("{name} = ${}", position + 1));
+    let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+    let target = target(referencing);
+    match assignments(referencing, action, update, names.len()) {
+        None => format!("DELETE FROM {target} WHERE {conditions}"),
+        Some(assigned) => format!("UPDATE {target} SET {assigned} WHERE {conditions}"),
+    }
+}
+
+/// The statement as PostgreSQL has it, for who is told that it failed: the new key comes first, and operators are named in full.
+fn shown_text(
+    referencing: &Referencing,
+    action: ReferentialAction,
+    update: bool,
+    parent: &Relation,
+) -> String {
+    let names = own_names(referencing);
+    let first = match update && action == ReferentialAction::Cascade {
+        true => names.len() + 1,
+        false => 1,
+    };
+    let types = referencing
         .key
         .columns
         .iter()
-        .map(|&column| quoted(&relation.columns[column as usize].name))
-        .collect();
-    let count = names.len();
-    // Plain `=` between equal types: `own_values` has converted the key.
-    let conditions: Vec<String> = names
+        .zip(&referencing.referenced_columns);
+    let conditions = names
         .iter()
+        .zip(types)
         .enumerate()
-        .map(|(position, name)| format!("{name} = ${}", position + 1))
-        .collect();
-    let conditions = conditions.join(" AND ");
-    // Rows of tables that inherit from it have no part in the foreign key.
+        .map(|(position, (name, (&own, &referenced)))| {
+            let own = shown_cast(referencing.relation.columns[own as usize].ty);
+            let given = shown_cast(parent.columns[referenced as usize].ty);
+            let parameter = first + position;
+            format!("${parameter}{given} OPERATOR(pg_catalog.=) {name}{own}")
+        });
+    let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+    let target = target(referencing);
+    match assignments(referencing, action, update, 0) {
+        None => format!("DELETE FROM {target} WHERE {conditions}"),
+        Some(assigned) => format!("UPDATE {target} SET {assigned} WHERE {conditions}"),
+    }
+}
+
+/// The cast with which PostgreSQL shows an operand that its operator takes as another type.
+fn shown_cast(ty: ColumnType) -> &'static str {
+    match ty.oid {
+        oid::VARCHAR => "::pg_catalog.text",
+        other if is_enum(other) => "::pg_catalog.anyenum",
+        _ if ty.is_array() => "::pg_catalog.anyarray",
+        _ => "",
+    }
+}
+
+fn own_names(referencing: &Referencing) -> Vec<String> {
+    let columns = referencing.key.columns.iter();
+    columns
+        .map(|&column| quoted(&referencing.relation.columns[column as usize].name))
+        .collect()
+}
+
+/// Rows of tables that inherit from it have no part in the foreign key.
+fn target(referencing: &Referencing) -> String {
+    let relation = &referencing.relation;
     let only = if relation.is_partitioned() { "" } else { "ONLY " };
-    let table = format!("{only}{}.{}", quoted(&relation.schema), quoted(&relation.name));
+    format!("{only}{}.{}", quoted(&relation.schema), quoted(&relation.name))
+}
+
+/// What is behind SET; None where rows are deleted. Parameters of the new key follow `before` others.
+fn assignments(
+    referencing: &Referencing,
+    action: ReferentialAction,
+    update: bool,
+    before: usize,
+) -> Option<String> {
     if action == ReferentialAction::Cascade && !update {
-        return format!("DELETE FROM {table} WHERE {conditions}");
+        return None;
     }
     // ON DELETE may name the columns that lose their values.
     let of_delete = &referencing.key.on_delete_columns;
     let is_assigned = |position: usize| {
         update || of_delete.is_empty() || of_delete.contains(&referencing.key.columns[position])
     };
-    let assignments: Vec<String> = names
+    let names = own_names(referencing);
+    let assigned = names
         .iter()
         .enumerate()
         .filter(|(position, _)| is_assigned(*position))
         .map(|(position, name)| match action {
             ReferentialAction::SetNull => format!("{name} = NULL"),
             ReferentialAction::SetDefault => format!("{name} = DEFAULT"),
-            _ => format!("{name} = ${}", count + position + 1),
-        })
-        .collect();
-    format!("UPDATE {table} SET {} WHERE {conditions}", assignments.join(", "))
+            _ => format!("{name} = ${}", before + position + 1),
+        });
+    Some(assigned.collect::<Vec<_>>().join(", "))
 }
 
 fn quoted(name: &str) -> String {

@@ -1,0 +1,28 @@
+-- What is told of an action of a foreign key that fails.
+create table pk(i int primary key check (i < 100));
+create table fk(i int references pk on delete set null on update cascade, constraint nn check (i is not null), constraint sm check (i < 10));
+insert into pk values (1),(2);
+insert into fk values (1),(2);
+delete from pk where i = 1;
+update pk set i = 50 where i = 1;
+create table fk2(i int not null references pk on delete set null on update set default);
+insert into pk values (3);
+insert into fk2 values (3);
+delete from pk where i = 3;
+update pk set i = 4 where i = 3;
+create table fk3(i int default 77 references pk on delete set default);
+insert into pk values (5);
+insert into fk3 values (5);
+delete from pk where i = 5;
+create table "Q t"("a b" int references pk on delete cascade);
+create function boom() returns trigger language plpgsql as $$ begin raise 'boom'; end $$;
+create trigger tb before delete on "Q t" for each row execute function boom();
+insert into pk values (6);
+insert into "Q t" values (6);
+delete from pk where i = 6;
+create table vp(a varchar(5), b int, primary key (a, b));
+create table vc(a varchar(5), b bigint, foreign key (a, b) references vp on update cascade on delete set null (b), check (b < 10), check (b is not null));
+insert into vp values ('x', 1);
+insert into vc values ('x', 1);
+update vp set b = 11;
+delete from vp;
