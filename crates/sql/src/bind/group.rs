@@ -23,6 +23,12 @@ const KEYS_MAX: usize = 1000;
 /// PostgreSQL's limit on what CUBE and ROLLUP may grow to.
 const SETS_MAX: usize = 4096;
 
+/// GROUP BY, bound: its keys, and the grouping sets (none for a plain list).
+pub(super) struct GroupBy {
+    keys: Keys,
+    sets: Vec<Vec<u16>>,
+}
+
 impl Binder<'_> {
     /// Completes a SELECT: grouping, windows and sets move from the level into the query.
     pub(super) fn grouping(
@@ -30,18 +36,9 @@ impl Binder<'_> {
         select: &ast::Select,
         order_by: &[ast::SortBy],
         having: Vec<Expr>,
+        GroupBy { keys, sets }: GroupBy,
         query: &mut BoundQuery,
     ) -> SqlResult<()> {
-        let mut keys = Keys::default();
-        let mut sets = Vec::new();
-        if !select.group_by.is_empty() {
-            let mut targets = std::mem::take(&mut query.targets);
-            let bound = self.in_clause(Clause::GroupBy, |this| {
-                this.group_keys(select, &mut targets, &mut keys)
-            });
-            query.targets = targets;
-            sets = bound?;
-        }
         let sorted_targets = match keys.repeat_an_expression() {
             true => self.sorted_targets(order_by, &query.targets)?,
             false => Vec::new(),
@@ -282,7 +279,23 @@ impl Binder<'_> {
         self.error(state::GROUPING_ERROR, location, message)
     }
 
-    /// Binds GROUP BY: fills the keys, returns the grouping sets (none for a plain list).
+    /// Binds GROUP BY, whose place is behind ORDER BY and before DISTINCT: so PostgreSQL finds what is wrong.
+    pub(super) fn group_by(
+        &mut self,
+        select: &ast::Select,
+        targets: &mut [BoundTarget],
+    ) -> SqlResult<GroupBy> {
+        let mut keys = Keys::default();
+        let sets = match select.group_by.is_empty() {
+            true => Vec::new(),
+            false => self.in_clause(Clause::GroupBy, |this| {
+                this.group_keys(select, targets, &mut keys)
+            })?,
+        };
+        Ok(GroupBy { keys, sets })
+    }
+
+    /// Fills the keys of GROUP BY, returns the grouping sets (none for a plain list).
     fn group_keys(
         &mut self,
         select: &ast::Select,

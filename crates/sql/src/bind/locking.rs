@@ -8,6 +8,7 @@ use super::query::{BoundLock, BoundQuery, ItemKind, QueryBody};
 use crate::access::{RelationLock, privilege};
 use crate::clause::{LockStrength, LockWait};
 use mote_grammar::ast;
+use mote_types::ColumnType;
 
 impl Binder<'_> {
     /// FOR UPDATE and its kin.
@@ -17,13 +18,23 @@ impl Binder<'_> {
         query: &mut BoundQuery,
         select: Option<&ast::Select>,
     ) -> SqlResult<()> {
-        if locking.is_empty() {
-            return Ok(());
-        }
+        self.locks_of(locking, query, select, false)
+    }
+
+    /// `in_view`: the query is that of a view, or part of it.
+    fn locks_of(
+        &mut self,
+        locking: &[ast::Locking],
+        query: &mut BoundQuery,
+        select: Option<&ast::Select>,
+        in_view: bool,
+    ) -> SqlResult<()> {
         for clause in locking {
             let word = strength_of(clause).clause();
             let body = match &query.body {
                 QueryBody::Select(body) => body,
+                // PostgreSQL looks at what is locked before it reads views, and then finds nothing in FROM here.
+                QueryBody::SetOperation { .. } if in_view => continue,
                 QueryBody::SetOperation { .. } => {
                     return Err(not_allowed(word, "with UNION/INTERSECT/EXCEPT"));
                 }
@@ -57,7 +68,7 @@ impl Binder<'_> {
             query.for_each_item(&mut |item| items.push(item));
             if clause.of.is_empty() {
                 for item in items {
-                    self.lock_item(item, clause, &mut query.locks, None)?;
+                    self.lock_item(item, clause, &mut query.locks, None, in_view)?;
                 }
                 continue;
             }
@@ -67,7 +78,7 @@ impl Binder<'_> {
                     .copied()
                     .find(|item| self.items[*item as usize].alias == wanted.name);
                 match found {
-                    Some(item) => self.lock_item(item, clause, &mut query.locks, Some(wanted))?,
+                    Some(item) => self.lock_item(item, clause, &mut query.locks, Some(wanted), in_view)?,
                     None if is_join(select, &wanted.name) => {
                         return Err(self.not_applicable(clause, "a join", wanted.location));
                     }
@@ -90,7 +101,9 @@ impl Binder<'_> {
         clause: &ast::Locking,
         locks: &mut Vec<BoundLock>,
         named: Option<&ast::RelationName>,
+        in_view: bool,
     ) -> SqlResult<()> {
+        let in_view = in_view || self.is_view(item);
         let strength = strength_of(clause);
         let wait = match clause.wait {
             ast::LockWait::Block => LockWait::Block,
@@ -131,7 +144,7 @@ impl Binder<'_> {
                     of: Vec::new(),
                     wait: clause.wait,
                 };
-                let result = self.locks(std::slice::from_ref(&everything), &mut inner, None);
+                let result = self.locks_of(std::slice::from_ref(&everything), &mut inner, None, in_view);
                 // One that locks nothing is taken up into this query by PostgreSQL, or has no rows to miss.
                 if !inner.locks.is_empty() {
                     note_lock(locks, BoundLock { item, strength, wait });
@@ -143,6 +156,12 @@ impl Binder<'_> {
             ItemKind::Cte(..) | ItemKind::WorkTable(_) => self.refuse_named(clause, named, "a WITH query"),
             ItemKind::Computed => Ok(()),
         }
+    }
+
+    /// Rows of a view are of its type, those of a query in FROM of none.
+    fn is_view(&self, item: u16) -> bool {
+        let item = &self.items[item as usize];
+        matches!(item.kind, ItemKind::Subquery(_)) && item.row != ColumnType::RECORD
     }
 
     /// What has no rows to lock may be among all items, but not be named.

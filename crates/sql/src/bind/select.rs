@@ -57,6 +57,17 @@ pub fn is_ordered(ty: ColumnType) -> bool {
         || relabelled(ty.oid).any(|other| exact_operator("<", other, other).is_some())
 }
 
+/// The place of a DISTINCT ON expression that ORDER BY does not name before others: rows that belong together would not follow
+/// one another.
+fn behind_another(on: &[Expr], order_by: &[SortKey]) -> Option<usize> {
+    let place_of = |key: &SortKey| on.iter().position(|expr| expr.same(&key.expr));
+    let places: Vec<Option<usize>> = order_by.iter().map(place_of).collect();
+    let other = places.iter().position(Option::is_none)?;
+    let late = places[other..].iter().copied().flatten().next();
+    let named = |expr: &Expr| order_by[..other].iter().any(|key| key.expr.same(expr));
+    late.or_else(|| on.iter().position(|expr| !named(expr)))
+}
+
 impl Binder<'_> {
     /// Binds a query whose outputs all have types.
     pub(super) fn query(&mut self, query: &ast::Query) -> SqlResult<BoundQuery> {
@@ -125,6 +136,7 @@ impl Binder<'_> {
             None => Vec::new(),
         };
         let order_by = self.in_clause(Clause::OrderBy, |this| this.order_by(tail.order_by, &mut targets))?;
+        let group_by = self.group_by(select, &mut targets)?;
         let distinct = match &select.distinct {
             None => None,
             Some(ast::Distinct::All) => Some(BoundDistinct::All),
@@ -132,7 +144,7 @@ impl Binder<'_> {
                 Some(self.in_clause(Clause::DistinctOn, |this| this.distinct_on(exprs, &mut targets))?)
             }
         };
-        self.check_distinct(distinct.as_ref(), &targets, &order_by, tail)?;
+        self.check_distinct(distinct.as_ref(), select, &targets, &order_by, tail)?;
         let body = SelectBody {
             from,
             filter,
@@ -142,7 +154,7 @@ impl Binder<'_> {
         query.order_by = order_by;
         query.distinct = distinct;
         self.limits(tail, &mut query)?;
-        self.grouping(select, tail.order_by, having, &mut query)?;
+        self.grouping(select, tail.order_by, having, group_by, &mut query)?;
         self.locks(tail.locking, &mut query, Some(select))?;
         Ok(query)
     }
@@ -357,6 +369,7 @@ impl Binder<'_> {
     fn check_distinct(
         &self,
         distinct: Option<&BoundDistinct>,
+        select: &ast::Select,
         targets: &[BoundTarget],
         order_by: &[SortKey],
         tail: &Tail<'_>,
@@ -380,24 +393,26 @@ impl Binder<'_> {
                 Ok(())
             }
             Some(BoundDistinct::On(on)) => {
-                for (key, sort) in order_by.iter().take(on.len()).zip(tail.order_by) {
-                    if !on.iter().any(|expr| expr.same(&key.expr)) {
-                        let message =
-                            "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-                        return Err(self.error(
-                            state::INVALID_COLUMN_REFERENCE,
-                            Self::sort_location(sort),
-                            message,
-                        ));
-                    }
-                }
-                Ok(())
+                let Some(place) = behind_another(on, order_by) else {
+                    return Ok(());
+                };
+                let written = match &select.distinct {
+                    Some(ast::Distinct::On(exprs)) => exprs.get(place).map(ast::Expr::start),
+                    _ => None,
+                };
+                let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+                let written = written.unwrap_or(ast::Location::NONE);
+                Err(self.error(state::INVALID_COLUMN_REFERENCE, written, message))
             }
         }
     }
 
-    /// LIMIT, OFFSET, WITH TIES: bound in the level, but free of its columns.
+    /// OFFSET, LIMIT, WITH TIES: bound in the level, but free of its columns.
     pub(super) fn limits(&mut self, tail: &Tail<'_>, query: &mut BoundQuery) -> SqlResult<()> {
+        if let Some(offset) = tail.offset {
+            query.offset =
+                Some(self.in_clause(Clause::Offset, |this| this.count_expression(offset, "OFFSET"))?);
+        }
         if let Some(limit) = tail.limit {
             let expr = self.in_clause(Clause::Limit, |this| this.count_expression(&limit.count, "LIMIT"))?;
             // LIMIT ALL and LIMIT NULL: no limit.
@@ -410,10 +425,6 @@ impl Binder<'_> {
                 ));
             }
         }
-        if let Some(offset) = tail.offset {
-            query.offset =
-                Some(self.in_clause(Clause::Offset, |this| this.count_expression(offset, "OFFSET"))?);
-        }
         Ok(())
     }
 
@@ -423,6 +434,8 @@ impl Binder<'_> {
         self.level().items = hidden;
         let bound = match bound {
             Err(error) if error.state() == state::UNDEFINED_COLUMN => {
+                // Nobody has such a column, or those have it that may not be named.
+                self.expression(expr)?;
                 let message = format!("argument of {construct} must not contain variables");
                 return Err(self.error(state::INVALID_COLUMN_REFERENCE, expr.location, message));
             }
