@@ -71,7 +71,7 @@ fn copied_relation(name: &RelationName, context: &StatementContext<'_>) -> SqlRe
     let catalog = &context.session.catalog;
     catalog
         .relation_by_name(name.schema.as_deref(), &name.name)
-        .ok_or_else(|| schema::undefined_table(name))
+        .ok_or_else(|| schema::no_rows_there(name, context))
 }
 
 /// Positions of the columns that are copied: those listed, or all but generated ones.

@@ -482,6 +482,20 @@ pub(super) fn undefined_table(name: &RelationName) -> SqlError {
     )
 }
 
+/// The same, where the name may be that of something that has no rows: `"i" is an index`.
+pub(super) fn no_rows_there(name: &RelationName, context: &StatementContext<'_>) -> SqlError {
+    match rowless(name, context) {
+        Some(kind) => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is {kind}", name.name)),
+        None => undefined_table(name),
+    }
+}
+
+/// What has the name, and no rows.
+pub(super) fn rowless(name: &RelationName, context: &StatementContext<'_>) -> Option<&'static str> {
+    let catalog = &context.session.catalog;
+    catalog.rowless_by_name(name.schema.as_deref(), &name.name)
+}
+
 /// A relation by name, or None. Objects made by code have no entry and are refused.
 pub(super) fn find_relation(
     name: &RelationName,

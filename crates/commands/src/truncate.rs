@@ -187,8 +187,12 @@ pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_
 fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
     let check = |entry: &RelationEntry, context: &StatementContext<'_>| check_allowed(&entry.stored, context);
     let mode = TableLockMode::AccessExclusive;
-    let entry = schema::lock_named(name, mode, WaitPolicy::Block, check, context)?
-        .ok_or_else(|| schema::undefined_table(name))?;
+    let entry = schema::lock_named(name, mode, WaitPolicy::Block, check, context)?.ok_or_else(|| {
+        match schema::rowless(name, context) {
+            Some(_) => schema::wrong_kind(&name.name, "table"),
+            None => schema::undefined_table(name),
+        }
+    })?;
     Ok(entry.stored.clone())
 }
 

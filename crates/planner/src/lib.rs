@@ -88,6 +88,7 @@ fn utility(
             };
             let planned = plan_statement(&inner, parameter_types, catalog, settings)?;
             plan.parameters = planned.parameters;
+            plan.parameter_domains = planned.parameter_domains;
             plan.dependencies = planned.dependencies;
         }
         _ => plan.parameters = declared(parameter_types)?,

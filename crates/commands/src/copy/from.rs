@@ -91,7 +91,7 @@ pub(super) fn run(
 /// The table, locked, with the right to insert.
 fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> SqlResult<Arc<Relation>> {
     let entry = schema::lock_relation(name, TableLockMode::RowExclusive, context)?
-        .ok_or_else(|| schema::undefined_table(name))?;
+        .ok_or_else(|| schema::no_rows_there(name, context))?;
     let relation = entry.described.clone();
     let access = RelationAccess {
         relation: relation.oid,

@@ -528,7 +528,8 @@ impl Session {
         // Describe tells the columns of now: the plan may be newer than the one that Parse made.
         let plan = self.state.validate(&prepared, host)?;
         let columns = self.output_of(&plan.plan)?;
-        Ok((plan.plan.parameters.clone(), columns))
+        let told = plan.plan.told_parameters().into_iter().map(ColumnType::new);
+        Ok((told.collect(), columns))
     }
 
     /// Describe of a portal: the columns if it yields rows, and the formats it was bound with.

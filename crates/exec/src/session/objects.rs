@@ -56,7 +56,7 @@ impl Session {
             name: name.to_string(),
             text: named.prepared.text.clone(),
             made_us: named.made_us,
-            parameters: named.prepared.parameters().iter().map(|ty| ty.oid).collect(),
+            parameters: named.prepared.told_parameters(),
             from_sql: named.from_sql,
             runs: named.runs,
         });

@@ -27,7 +27,6 @@ use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
 use mote_sql::access::Command;
 use mote_sql::catalog::Relation;
-use mote_types::ColumnType;
 
 use crate::node::Program;
 use partition_locks::PartitionLocks;
@@ -142,8 +141,8 @@ impl Prepared {
         self.plan.lock().clone()
     }
 
-    /// The types of `$1` and its followers, as planning has settled them.
-    pub fn parameters(&self) -> Vec<ColumnType> {
-        self.current().plan.parameters.clone()
+    /// The types of `$1` and its followers, as clients are told them.
+    pub fn told_parameters(&self) -> Vec<Oid> {
+        self.current().plan.told_parameters()
     }
 }

@@ -189,8 +189,8 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
         None => error,
     };
     match is_unsupported_clause(message) {
-        // PostgreSQL 15 shows no place here, but for MATCH PARTIAL and a column list of ON UPDATE: theirs the grammar does not tell.
-        true => error,
+        // PostgreSQL 15 shows no place here, but for two that the grammar does not tell.
+        true => error.at(refused_clause(text, message)),
         false => error.at(error_position(text)),
     }
 }
@@ -210,6 +210,34 @@ fn is_unsupported_clause(message: &str) -> bool {
                 | "current database cannot be changed"
                 | "dropping an enum value is not implemented"
         )
+}
+
+/// Where MATCH PARTIAL, or a column list of ON UPDATE, stands that is refused; 0 for what is shown without a place.
+fn refused_clause(text: &str, message: &str) -> u32 {
+    let clauses: &[&[&str]] = match message {
+        "MATCH PARTIAL not yet implemented" => &[&["match", "partial"]],
+        message if message.ends_with("is only supported for ON DELETE actions") => &[
+            &["on", "update", "set", "null", "("],
+            &["on", "update", "set", "default", "("],
+        ],
+        _ => return 0,
+    };
+    let mut lexer = Lexer::new(text);
+    let tokens: Vec<_> = std::iter::from_fn(|| lexer.next_token()?.ok()).collect();
+    let is_clause = |place: &usize| {
+        clauses.iter().any(|words| {
+            let tokens = tokens[*place..].iter().map(|token| token.text(text));
+            words.len()
+                == tokens
+                    .clone()
+                    .zip(*words)
+                    .filter(|(token, word)| token.eq_ignore_ascii_case(word))
+                    .count()
+                && tokens.len() >= words.len()
+        })
+    };
+    let found = (0..tokens.len()).find(is_clause);
+    found.map_or(0, |place| position(text, tokens[place].start as i32))
 }
 
 /// The grammar hands out messages without their SQLSTATE: these are the ones that are not 42601.

@@ -114,6 +114,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         subqueries,
         ctes,
         parameters,
+        parameter_domains,
         dependencies,
         accesses,
         routines,
@@ -180,6 +181,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
     Ok(Plan {
         body: PlanBody::Query(Box::new(query)),
         parameters,
+        parameter_domains,
         output: output.into(),
         returns_rows,
         dependencies,

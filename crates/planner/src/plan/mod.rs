@@ -28,6 +28,8 @@ pub struct Plan {
     pub body: PlanBody,
     /// Types of $1.., as declared or inferred.
     pub parameters: Vec<ColumnType>,
+    /// Parameters that clients are told to be of a domain: their place, and which.
+    pub parameter_domains: Vec<(u16, Oid)>,
     /// Columns of the result; empty where the statement returns no rows. Shared: a description of them is asked for with
     /// every execution by many drivers.
     pub output: Arc<[OutputColumn]>,
@@ -49,6 +51,7 @@ impl Plan {
                 "empty statement",
             )))),
             parameters: Vec::new(),
+            parameter_domains: Vec::new(),
             output: Arc::default(),
             returns_rows: false,
             dependencies: Vec::new(),
@@ -56,6 +59,15 @@ impl Plan {
             constants_matter: false,
             routines: Vec::new(),
         }
+    }
+
+    /// Types of $1.., as clients are told: of a domain by its name, where the values are those of its base type.
+    pub fn told_parameters(&self) -> Vec<Oid> {
+        let mut told: Vec<Oid> = self.parameters.iter().map(|ty| ty.oid).collect();
+        for &(index, domain) in &self.parameter_domains {
+            told[usize::from(index)] = domain;
+        }
+        told
     }
 }
 

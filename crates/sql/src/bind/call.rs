@@ -60,11 +60,19 @@ pub(super) struct Resolved {
     pub result: ColumnType,
 }
 
+/// `$1::void`.
+fn is_cast_to_void(value: &ast::Expr) -> bool {
+    let ast::ExprKind::Cast { operand, target } = &value.kind else {
+        return false;
+    };
+    matches!(operand.kind, ast::ExprKind::Parameter(_)) && target.name.last() == "void"
+}
+
 const USE_LATERAL: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
 
 impl Binder<'_> {
     pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
-        match self.without_void_parameters(call) {
+        match self.without_void_parameters(call)? {
             None => self.call_as_written(call),
             Some(reduced) => self.call_as_written(&reduced),
         }
@@ -72,20 +80,40 @@ impl Binder<'_> {
 
     /// The call without the arguments that are parameters of type void: JDBC writes `{?= call f(?)}` with a parameter for
     /// the result. None: there are no such arguments.
-    fn without_void_parameters(&self, call: &ast::FunctionCall) -> Option<ast::FunctionCall> {
-        if self.parameters.iter().all(|ty| ty.oid != oid::VOID) {
-            return None;
+    fn without_void_parameters(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<ast::FunctionCall>> {
+        let declared = self.parameters.iter().any(|ty| ty.oid == oid::VOID);
+        if !declared
+            && !call
+                .arguments
+                .iter()
+                .any(|argument| is_cast_to_void(&argument.value))
+        {
+            return Ok(None);
         }
-        let is_void = |argument: &ast::Argument| match &argument.value.kind {
-            ast::ExprKind::Parameter(number) => {
-                let index = (*number as usize).wrapping_sub(1);
-                argument.name.is_none() && self.parameters.get(index).is_some_and(|ty| ty.oid == oid::VOID)
+        let mut kept = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            if argument.name.is_some() || !self.is_void_parameter(&argument.value)? {
+                kept.push(argument.clone());
             }
-            _ => false,
+        }
+        let fewer = kept.len() < call.arguments.len();
+        Ok(fewer.then(|| ast::FunctionCall {
+            arguments: kept,
+            ..call.clone()
+        }))
+    }
+
+    /// A parameter that was declared void, or is by a cast.
+    fn is_void_parameter(&mut self, value: &ast::Expr) -> SqlResult<bool> {
+        if is_cast_to_void(value) {
+            let bound = self.expression(value)?;
+            return Ok(matches!(bound, Expr::Parameter { .. }) && bound.ty().oid == oid::VOID);
+        }
+        let ast::ExprKind::Parameter(number) = &value.kind else {
+            return Ok(false);
         };
-        let mut reduced = call.clone();
-        reduced.arguments.retain(|argument| !is_void(argument));
-        (reduced.arguments.len() < call.arguments.len()).then_some(reduced)
+        let index = (*number as usize).wrapping_sub(1);
+        Ok(self.parameters.get(index).is_some_and(|ty| ty.oid == oid::VOID))
     }
 
     fn call_as_written(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
@@ -215,6 +243,9 @@ impl Binder<'_> {
             .iter()
             .map(|argument| argument.name.as_deref())
             .collect();
+        // Made now: the arguments are moved to their places below.
+        let types: Vec<Oid> = bound.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+        let missing = self.no_such_call(&display_name(call), &types, &written, call.location);
         let fits = |signature: &&FunctionSignature| {
             let known = |name: &Option<&str>| name.is_none_or(|name| signature.names.contains(&name));
             written.len() <= signature.names.len() && written.iter().all(known)
@@ -231,7 +262,7 @@ impl Binder<'_> {
             if functions.clone().any(|signature| signature.names.is_empty()) {
                 return Err(SqlError::unsupported("named argument notation"));
             }
-            return Err(self.no_function(&display_name(call), &[], call.location));
+            return Err(missing);
         };
         let mut placed: Vec<Option<Placed>> = vec![None; signature.names.len()];
         for (position, (name, value)) in written.iter().zip(bound).enumerate() {
@@ -243,7 +274,7 @@ impl Binder<'_> {
                 }
             };
             if placed[slot].is_some() {
-                return Err(self.no_function(&display_name(call), &[], call.location));
+                return Err(missing);
             }
             placed[slot] = Some(value);
         }
@@ -257,7 +288,7 @@ impl Binder<'_> {
             spread.push(match value {
                 Some(value) => value,
                 None if position < required => {
-                    return Err(self.no_function(&display_name(call), &[], call.location));
+                    return Err(missing);
                 }
                 None => {
                     let ty = ColumnType::new(signature.arguments[position]);
@@ -502,7 +533,23 @@ impl Binder<'_> {
     }
 
     pub(super) fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {
-        let message = format!("function {shown}({}) does not exist", type_list(inputs));
+        self.no_such_call(shown, inputs, &[], location)
+    }
+
+    /// `names`: those with which arguments were given, as far as there are any.
+    fn no_such_call(
+        &self,
+        shown: &str,
+        inputs: &[Oid],
+        names: &[Option<&str>],
+        location: Location,
+    ) -> SqlError {
+        let argument = |(position, ty): (usize, &Oid)| match names.get(position).copied().flatten() {
+            Some(name) => format!("{name} => {}", type_label(*ty)),
+            None => type_label(*ty),
+        };
+        let arguments: Vec<String> = inputs.iter().enumerate().map(argument).collect();
+        let message = format!("function {shown}({}) does not exist", arguments.join(", "));
         self.error(state::UNDEFINED_FUNCTION, location, message).hint(
             "No function matches the given name and argument types. You might need to add explicit type casts.",
         )

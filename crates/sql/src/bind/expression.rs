@@ -376,11 +376,24 @@ impl Binder<'_> {
 
     fn cast(&mut self, operand: &ast::Expr, target: &ast::TypeName, location: Location) -> SqlResult<Expr> {
         let (ty, domain) = self.declared_type(target)?;
+        let Some(domain) = domain else {
+            return self.cast_to_type(operand, ty, location);
+        };
+        let unknown = self.unknown_parameter(operand);
         let bound = self.cast_to_type(operand, ty, location)?;
-        match domain {
-            Some(domain) => self.into_domain(bound, domain),
-            None => Ok(bound),
-        }
+        self.parameter_domains
+            .extend(unknown.map(|index| (index, domain)));
+        self.into_domain(bound, domain)
+    }
+
+    /// The place of a parameter that has no type so far.
+    fn unknown_parameter(&self, operand: &ast::Expr) -> Option<u16> {
+        let ast::ExprKind::Parameter(number) = operand.kind else {
+            return None;
+        };
+        let index = u16::try_from(number.checked_sub(1)?).ok()?;
+        let known = self.parameters.get(usize::from(index));
+        (self.parameters_open && known.is_none_or(|ty| ty.oid == oid::UNKNOWN)).then_some(index)
     }
 
     fn cast_to_type(&mut self, operand: &ast::Expr, ty: ColumnType, location: Location) -> SqlResult<Expr> {

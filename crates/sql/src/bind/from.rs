@@ -69,11 +69,20 @@ impl Binder<'_> {
         if let Some(relation) = self.catalog.relation_by_name(name.schema.as_deref(), &name.name) {
             return Ok(relation);
         }
+        if let Some(kind) = self.catalog.rowless_by_name(name.schema.as_deref(), &name.name) {
+            return Err(self.rowless(name, kind));
+        }
         let message = match &name.schema {
             Some(schema) => format!("relation \"{schema}.{}\" does not exist", name.name),
             None => format!("relation \"{}\" does not exist", name.name),
         };
         Err(self.error(state::UNDEFINED_TABLE, name.location, message))
+    }
+
+    /// `"i" is an index`: it has a name among relations, and no rows.
+    pub(super) fn rowless(&self, name: &RelationName, kind: &str) -> SqlError {
+        let message = format!("\"{}\" is {kind}", name.name);
+        self.error(state::WRONG_OBJECT_TYPE, name.location, message)
     }
 
     fn relation_item(&mut self, reference: &ast::RelationReference) -> SqlResult<BoundItem> {
@@ -94,10 +103,7 @@ impl Binder<'_> {
         }
         let relation = self.find_relation(name)?;
         if relation.kind == RelationKind::Index {
-            let message = format!("cannot open relation \"{}\"", relation.name);
-            return Err(self
-                .error(state::WRONG_OBJECT_TYPE, name.location, message)
-                .detail("This operation is not supported for indexes."));
+            return Err(self.rowless(name, "an index"));
         }
         self.access(&relation, RelationLock::AccessShare, privilege::SELECT);
         let shown: Name = alias.map_or_else(|| name.name.clone(), |alias| alias.name.clone());

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::work::Meter;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::user::is_composite;
+use mote_types::catalog::user::{is_composite, is_domain};
 use mote_types::{ColumnType, oid};
 
 use crate::access::{Dependency, RelationAccess, RelationLock};
@@ -132,6 +132,8 @@ pub(crate) struct Binder<'a> {
     text: &'a str,
     /// Types of $1..; `UNKNOWN` until a context decides.
     parameters: Vec<ColumnType>,
+    /// Parameters that got their type by a cast to a domain, which clients are told in its place.
+    parameter_domains: Vec<(u16, Oid)>,
     /// Parameters that were declared may not be added to.
     parameters_open: bool,
     /// Names from around the statement.
@@ -165,19 +167,32 @@ pub(crate) struct Binder<'a> {
     work: Meter,
 }
 
+/// What the values of a domain are.
+fn domain_base(catalog: &dyn CatalogView, ty: Oid) -> Option<ColumnType> {
+    if !is_domain(ty) {
+        return None;
+    }
+    let known = catalog.user_type(ty)?;
+    Some(ColumnType::new(known.domain.as_ref()?.base.oid))
+}
+
 impl<'a> Binder<'a> {
     pub fn new(catalog: &'a dyn CatalogView, text: &'a str, parameter_types: &[Oid]) -> Binder<'a> {
-        let known = |oid: &Oid| {
-            if *oid == Oid::INVALID {
-                ColumnType::UNKNOWN
-            } else {
-                ColumnType::new(*oid)
+        let mut parameter_domains = Vec::new();
+        let known = |(index, oid): (usize, &Oid)| match domain_base(catalog, *oid) {
+            _ if *oid == Oid::INVALID => ColumnType::UNKNOWN,
+            Some(base) => {
+                parameter_domains.push((index as u16, *oid));
+                base
             }
+            None => ColumnType::new(*oid),
         };
+        let parameters = parameter_types.iter().enumerate().map(known).collect();
         Binder {
             catalog,
             text,
-            parameters: parameter_types.iter().map(known).collect(),
+            parameters,
+            parameter_domains,
             parameters_open: true,
             names: None,
             items: Vec::with_capacity(4),
@@ -223,6 +238,7 @@ impl<'a> Binder<'a> {
             subqueries: self.subqueries,
             ctes: self.ctes,
             parameters: self.parameters,
+            parameter_domains: self.parameter_domains,
             dependencies: self.dependencies,
             accesses: self.accesses,
             routines: self.routines,

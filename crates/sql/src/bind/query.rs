@@ -45,6 +45,8 @@ pub struct Bound {
     pub subqueries: Vec<Option<BoundQuery>>,
     pub ctes: Vec<BoundCte>,
     pub parameters: Vec<ColumnType>,
+    /// Parameters that clients are told to be of a domain: their place, and which.
+    pub parameter_domains: Vec<(u16, Oid)>,
     pub dependencies: Vec<Dependency>,
     pub accesses: Vec<RelationAccess>,
     pub routines: Vec<Arc<Routine>>,

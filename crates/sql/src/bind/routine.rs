@@ -410,13 +410,18 @@ fn prototypes_of<'r>(
     let has_variadic = inputs
         .last()
         .is_some_and(|last| last.mode == RoutineMode::Variadic);
+    let any_named = names.iter().any(Option::is_some);
+    // Named arguments meet a variadic function only where the call says VARIADIC, of the parameter that is.
+    let reachable = match variadic {
+        true => has_variadic && slots.last() == Some(&(inputs.len() - 1)),
+        false => !(any_named && has_variadic),
+    };
     let complete = slots.len() == names.len()
         && inputs
             .iter()
             .zip(&taken)
             .all(|(input, taken)| *taken || input.default.is_some());
-    let any_named = names.iter().any(Option::is_some);
-    if complete && (!variadic || has_variadic) {
+    if complete && reachable {
         found.push(Prototype {
             routine: Some(routine),
             types: slots.iter().map(|slot| inputs[*slot].ty.ty.oid).collect(),

@@ -420,6 +420,10 @@ pub enum ReferentialAction {
 pub trait CatalogView {
     /// Unqualified names go through the search path.
     fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>>;
+    /// What else has the name of a relation, and no rows to read: `an index`, `a composite type`.
+    fn rowless_by_name(&self, _schema: Option<&str>, _name: &str) -> Option<&'static str> {
+        None
+    }
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>>;
     /// A statement over the relation is about to be planned: renews what is known of its rows.
     fn note_rows(&self, _relation: &Relation) {}

@@ -34,6 +34,14 @@ impl CatalogView for SessionCatalog {
         }
     }
 
+    fn rowless_by_name(&self, schema: Option<&str>, name: &str) -> Option<&'static str> {
+        if self.index_oid(schema, name).is_some() {
+            return Some("an index");
+        }
+        let ty = self.user_type_named(schema, name)?;
+        ty.row.is_some().then_some("a composite type")
+    }
+
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
         if let Some(table) = self.transition_tables.relation(oid) {
             return Some(table);

@@ -74,12 +74,7 @@ impl Binder<'_> {
                 let message = format!("cannot change sequence \"{}\"", relation.name);
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
             }
-            RelationKind::Index => {
-                let message = format!("cannot open relation \"{}\"", relation.name);
-                return Err(self
-                    .error(state::WRONG_OBJECT_TYPE, name.location, message)
-                    .detail("This operation is not supported for indexes."));
-            }
+            RelationKind::Index => return Err(self.rowless(name, "an index")),
         }
         self.access(&relation, RelationLock::RowExclusive, privileges);
         Ok(relation)
