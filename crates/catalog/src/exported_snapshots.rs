@@ -43,8 +43,8 @@ impl ExportedSnapshots {
     pub fn export(&self, pid: u32, database: Oid, transaction: &Transaction, snapshot: &Snapshot) -> String {
         let mut shared = self.shared.lock();
         let earlier = shared.exported.values().filter(|other| other.pid == pid).count();
-        // As PostgreSQL's: the transaction, then a number.
-        let id = format!("{pid:08X}-{:08X}-{}", transaction.id().0, earlier + 1);
+        // As PostgreSQL's: the transaction, of which eight digits are told, then a number.
+        let id = format!("{pid:08X}-{:08X}-{}", transaction.id().0 as u32, earlier + 1);
         let entry = Exported {
             pid,
             database,
