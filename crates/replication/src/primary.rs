@@ -33,6 +33,12 @@ const BLOCK_BYTES: u64 = mote_log::frame::BLOCK_BYTES;
 /// How long news of the horizon may wait for the next flush to carry them, where nobody waits for what followers apply. A message
 /// of its own for each flush costs a send here, and wakes the follower once more.
 pub const TELL_DELAY_NS: u64 = 5_000_000;
+/// Reads from one stream, and pieces of older log for it, in one step. One that says more than can be judged, or takes log
+/// as fast as it can be read, has its turn again when the others have had theirs.
+const READS_MAX: usize = 4;
+/// A follower answers each heartbeat; one that was heard within so many of them is there.
+const SPEAKS_BEATS: u64 = 4;
+const PIECES_MAX: usize = 8;
 
 /// What there is of the log from a position on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,6 +142,8 @@ pub struct Primary {
     eager: bool,
     /// What enough others had when the last step ended.
     stepped: Progress,
+    /// The last step left a stream before all was heard, or all sent that its socket would take.
+    unfinished: bool,
     /// A flush that takes longer silences this node.
     flush_limit_ns: u64,
     /// What was written when a flush was first seen under way, and when that was.
@@ -176,6 +184,7 @@ impl Primary {
             outbid: None,
             eager: false,
             stepped: Progress::default(),
+            unfinished: false,
             flush_limit_ns: u64::MAX,
             flush_seen: None,
         };
@@ -223,8 +232,11 @@ impl Primary {
         self.stepped != self.agreed() || self.streams.iter().any(lacks)
     }
 
-    /// When the next step has something to tell, unless a flush tells it before.
+    /// When the next step has something to do, unless a flush or a socket asks for it before.
     pub fn due_ns(&self) -> Option<u64> {
+        if self.unfinished {
+            return Some(0);
+        }
         let untold = self.streams.iter().filter(|stream| stream.wire.is_idle());
         let since_ns = untold.filter_map(|stream| stream.untold_ns).min()?;
         Some(since_ns + TELL_DELAY_NS)
@@ -306,7 +318,8 @@ impl Primary {
 
     /// Somebody asks for the log. An error is the disk's; a follower that does not get its answer asks again.
     pub fn accept(&mut self, wire: Wire, hello: &Hello, now_ns: u64) -> io::Result<()> {
-        match self.judge(hello) {
+        self.end_closed(hello, now_ns);
+        match self.judge(hello, now_ns) {
             Ok(cut) => self.begin(wire, hello, cut, now_ns),
             Err((reason, text)) => {
                 if reason == Reason::TermTooLow {
@@ -319,8 +332,37 @@ impl Primary {
         }
     }
 
+    /// Of the follower's earlier streams, those that it has closed: it may have come back before that was looked at.
+    fn end_closed(&mut self, hello: &Hello, now_ns: u64) {
+        let of_it = |stream: &Sending| stream.name == hello.name || stream.id == hello.id;
+        let mut ended = Vec::new();
+        for index in 0..self.streams.len() {
+            if of_it(&self.streams[index]) && self.hear(index, now_ns).is_err() {
+                ended.push(self.streams[index].number);
+            }
+        }
+        self.end_streams(|stream| ended.contains(&stream.number));
+    }
+
+    /// Why the follower's directory is taken for a copy of one that is connected: both have its number. A follower that comes
+    /// back has one stream that nobody speaks on any more; that one ends when the new one begins.
+    fn twin_of(&self, hello: &Hello, now_ns: u64) -> Option<String> {
+        let speaks = |stream: &Sending| {
+            now_ns.saturating_sub(stream.heard_ns) <= SPEAKS_BEATS * self.config.heartbeat_ns
+        };
+        let twin = self
+            .streams
+            .iter()
+            .find(|stream| stream.id == hello.id && speaks(stream))?;
+        Some(format!(
+            "the follower's directory is a copy of that of \"{}\", which is connected: one of both must be stopped, and start on \
+             an empty directory",
+            twin.name
+        ))
+    }
+
     /// Where the follower's log is to be cut, or why it gets none.
-    fn judge(&self, hello: &Hello) -> Result<Lsn, (Reason, String)> {
+    fn judge(&self, hello: &Hello, now_ns: u64) -> Result<Lsn, (Reason, String)> {
         let (ours, name) = (self.term(), &hello.name);
         if hello.version != PROTOCOL_VERSION {
             let text = format!(
@@ -340,6 +382,9 @@ impl Primary {
             let text =
                 "the follower's directory is a copy of the primary's own, made past the clone; clone it anew";
             return Err((Reason::SameDirectory, text.into()));
+        }
+        if let Some(text) = self.twin_of(hello, now_ns) {
+            return Err((Reason::SameDirectory, text));
         }
         if hello.promised > ours {
             let text = format!(
@@ -488,6 +533,7 @@ impl Primary {
     /// Hears what followers have to say, and sends what they lack. An error is the disk's, not a stream's.
     pub fn step(&mut self, now_ns: u64, wall_us: i64, source: &mut dyn LogSource) -> io::Result<()> {
         let mut ended = Vec::new();
+        self.unfinished = false;
         for index in 0..self.streams.len() {
             if self.hear(index, now_ns).is_err() {
                 ended.push(self.streams[index].number);
@@ -545,7 +591,7 @@ impl Primary {
 
     fn hear(&mut self, index: usize, now_ns: u64) -> io::Result<()> {
         let stream = &mut self.streams[index];
-        let mut drained = false;
+        let (mut drained, mut reads) = (false, 0);
         loop {
             while let Some(message) = stream.wire.next_message()? {
                 let Message::Report { progress, beat_ns } = message else {
@@ -565,9 +611,17 @@ impl Primary {
                     self.slots.revive(&stream.name, block_of(needs), self.end)?;
                 }
             }
-            if drained || !stream.wire.fill()? {
+            if drained {
                 break;
             }
+            if reads == READS_MAX {
+                self.unfinished = true;
+                break;
+            }
+            if !stream.wire.fill()? {
+                break;
+            }
+            reads += 1;
             stream.heard_ns = now_ns;
             // To ask once more would answer "nothing", mostly; its end, if that came behind, is seen by the next heartbeat.
             drained = stream.wire.was_drained();
@@ -668,7 +722,13 @@ impl Primary {
     fn catch_up(&mut self, index: usize, wall_us: i64, source: &mut dyn LogSource) -> io::Result<bool> {
         let (stable, slots) = (self.levels().stable, self.slots_to_tell());
         let stream = &mut self.streams[index];
+        let mut pieces = 0;
         while stream.knows(slots) && stream.wire.is_idle() && stream.position < self.written {
+            if pieces == PIECES_MAX {
+                self.unfinished = true;
+                break;
+            }
+            pieces += 1;
             let length = (self.written.0 - stream.position.0).min(self.piece.len() as u64) as usize;
             let read = match source.read(stream.position, &mut self.piece[..length])? {
                 LogPiece::Bytes(read) => read,

@@ -1,10 +1,13 @@
 //! A primary and those who ask it for its log, over a simulated network.
 
+use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mote_common::env::net::sim::{SimNetwork, Weather};
-use mote_common::env::net::{Listener, Network};
+use mote_common::env::net::{Listener, Network, Received, Stream};
 use mote_common::env::sim::{SimClock, SimDisk, env};
 
 use super::*;
@@ -583,7 +586,7 @@ fn of_two_that_began_one_term_neither_takes_the_others_log() {
     // A lone pair has nobody who would give numbers to terms.
     world.primary.config.member = None;
     twin.stable = Lsn::ZERO;
-    assert!(world.primary.judge(&twin).is_ok());
+    assert!(world.primary.judge(&twin, world.now_ns).is_ok());
 }
 
 #[test]
@@ -694,4 +697,150 @@ fn heartbeats_stop_while_a_flush_hangs() {
     assert_eq!(beats(&mut world, 10), 0);
     world.primary.flushed(Lsn(3 * START + 30 * 4096));
     assert!(beats(&mut world, 10) >= 9);
+}
+
+/// A follower that says the same again and again, without a pause, and takes whatever it is sent.
+struct Torrent {
+    message: Vec<u8>,
+    /// Of which so much was received.
+    at: usize,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Stream for Torrent {
+    fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(parts.iter().map(|part| part.len()).sum())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        assert!(
+            self.reads.fetch_add(1, Ordering::Relaxed) < 1000,
+            "a step hears one stream without end"
+        );
+        if self.message.is_empty() {
+            return Ok(Received::Nothing);
+        }
+        for byte in &mut *buffer {
+            *byte = self.message[self.at];
+            self.at = (self.at + 1) % self.message.len();
+        }
+        Ok(Received::Bytes(buffer.len()))
+    }
+
+    fn set_deadline(&mut self, _: Option<u64>) {}
+
+    fn close(&mut self) {}
+
+    fn peer(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl World {
+    /// A follower whose stream is a torrent of the message; how often it was asked.
+    fn begin_torrent(&mut self, message: Vec<u8>) -> Arc<AtomicUsize> {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let torrent = Torrent {
+            message,
+            at: 0,
+            reads: reads.clone(),
+        };
+        self.primary
+            .accept(Wire::new(Box::new(torrent)), &hello(), self.now_ns)
+            .expect("the disk works");
+        reads
+    }
+}
+
+#[test]
+fn a_follower_that_reports_without_a_pause_leaves_the_others_their_turn() {
+    let mut world = world(vec![]);
+    let payload = Message::Report {
+        progress: Progress::default(),
+        beat_ns: 0,
+    }
+    .encode();
+    let length = payload.len() as u32 + 4;
+    let reads = world.begin_torrent([b"d", &length.to_be_bytes()[..], &payload].concat());
+    let mut other = world.ask(&Hello {
+        id: NodeId(3),
+        name: "c".into(),
+        ..hello()
+    });
+    for step in 1..5 {
+        world.step();
+        assert_eq!(reads.load(Ordering::Relaxed), step * READS_MAX);
+        assert_eq!(world.primary.due_ns(), Some(0), "there is more");
+        assert!(other.fill().expect("the stream stands"), "it has its heartbeat");
+        while other.next_message().expect("the stream stands").is_some() {}
+    }
+}
+
+#[test]
+fn a_follower_that_takes_log_as_fast_as_it_is_read_leaves_the_others_their_turn() {
+    let mut world = world(vec![]);
+    world.primary.config.silence_ns = u64::MAX;
+    world.begin_torrent(Vec::new());
+    let sent = |world: &World| world.primary.streams().next().expect("it streams").sent;
+    let before = sent(&world);
+    let mut steps = 0;
+    while sent(&world) < world.primary.written {
+        let from = sent(&world);
+        world.step();
+        let most = (PIECES_MAX * world.primary.config.piece_bytes) as u64;
+        assert!(sent(&world).0 - from.0 <= most);
+        steps += 1;
+        assert_eq!(
+            world.primary.due_ns() == Some(0),
+            sent(&world) < world.primary.written
+        );
+    }
+    assert!(steps > 4, "{steps} steps from {before}");
+}
+
+/// Two directories with one number: neither ends the other's stream again and again.
+#[test]
+fn a_copy_of_a_connected_directory_is_refused_until_that_is_silent() {
+    for name in ["b", "c"] {
+        let mut world = world(vec![]);
+        let mut first = world.ask(&hello());
+        start_of(&mut first);
+        let copy = Hello {
+            name: name.into(),
+            ..hello()
+        };
+        world.primary.config.heartbeat_ns = 100_000_000;
+        let speak = |world: &mut World, wire: &mut Wire| {
+            let report = Message::Report {
+                progress: Progress::default(),
+                beat_ns: 0,
+            };
+            wire.say(&report).expect("the stream stands");
+            world.step();
+        };
+        for _ in 0..3 {
+            speak(&mut world, &mut first);
+            let (reason, text) = world.refusal(&copy);
+            assert_eq!(reason, Reason::SameDirectory, "{text}");
+            assert!(text.contains("a copy of that of \"b\""), "{text}");
+            assert!(text.contains("start on an empty directory"), "{text}");
+        }
+        // It stands still or is cut off; whoever comes then may be itself.
+        for _ in 0..20 {
+            world.pass();
+        }
+        let mut second = world.ask(&copy);
+        start_of(&mut second);
+        world.step();
+        assert_eq!(world.primary.streams().count(), 1);
+        // And one that has closed its stream is not waited for.
+        speak(&mut world, &mut second);
+        second.close();
+        world.pass();
+        start_of(&mut world.ask(&copy));
+    }
 }

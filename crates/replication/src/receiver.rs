@@ -17,6 +17,9 @@ use crate::wire::Wire;
 
 /// How long a change may stay unsaid that nobody waits for.
 pub const REPORT_DELAY_NS: u64 = 10_000_000;
+/// Reads of 64 KiB in one step. A primary that sends log faster than this disk takes it would else keep a step for as long as
+/// it does: nothing would be synced or reported meanwhile, nor would the node's word be given.
+const READS_MAX: usize = 128;
 
 /// The follower's own log.
 pub trait FollowerLog {
@@ -217,7 +220,7 @@ impl Receiver {
     }
 
     fn take(&mut self, now_ns: u64, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
-        let (mut heard, mut wrote) = (false, false);
+        let (mut heard, mut wrote, mut reads) = (false, false, 0);
         self.stopped = false;
         // Messages may have come with the answer already; and the end of the stream shows behind the last of them.
         'stream: loop {
@@ -253,9 +256,14 @@ impl Receiver {
                     _ => return Err(invalid("a primary does not say that")),
                 }
             }
+            if reads == READS_MAX {
+                self.stopped = true;
+                break;
+            }
             if !self.wire.fill()? {
                 break;
             }
+            reads += 1;
         }
         if !self.stopped {
             self.wire.expect_open()?;

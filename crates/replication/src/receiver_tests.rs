@@ -1,9 +1,12 @@
 //! A follower's stream, seen from a primary over a simulated network.
 
+use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use mote_common::env::net::sim::SimNetwork;
+use mote_common::env::net::{Received, Stream};
 use mote_common::env::sim::SimClock;
 
 use super::*;
@@ -228,4 +231,76 @@ fn what_comes_behind_the_slots_waits_for_the_next_step() {
     assert_eq!(world.log.flushed, Lsn(BLOCK));
     assert_eq!(world.receiver.due_ns(), None);
     assert_eq!(world.reports().len(), 1);
+}
+
+/// A primary that sends faster than the log is written.
+struct Torrent {
+    message: Vec<u8>,
+    /// Of which so much was received.
+    at: usize,
+    left_bytes: usize,
+}
+
+impl Stream for Torrent {
+    fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(parts.iter().map(|part| part.len()).sum())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let length = buffer.len().min(self.left_bytes);
+        for byte in &mut buffer[..length] {
+            *byte = self.message[self.at];
+            self.at = (self.at + 1) % self.message.len();
+        }
+        self.left_bytes -= length;
+        Ok(match length {
+            0 => Received::Nothing,
+            bytes => Received::Bytes(bytes),
+        })
+    }
+
+    fn set_deadline(&mut self, _: Option<u64>) {}
+
+    fn close(&mut self) {}
+
+    fn peer(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+#[test]
+fn log_that_comes_without_a_pause_is_synced_and_reported_all_the_same() {
+    let mut world = World::new();
+    let payload = Message::Wal {
+        from: Lsn::ZERO,
+        stable: Lsn::ZERO,
+        sent_us: 0,
+        bytes: &[0; 4 * BLOCK as usize],
+    }
+    .encode();
+    let length = payload.len() as u32 + 4;
+    let message = [b"d", &length.to_be_bytes()[..], &payload].concat();
+    let left_bytes = message.len() * 4096;
+    world.receiver.wire = Wire::new(Box::new(Torrent {
+        message,
+        at: 0,
+        left_bytes,
+    }));
+    let (mut steps, mut reported) = (0, 0);
+    while world.receiver.due_ns() == Some(0) || steps == 0 {
+        assert!(matches!(world.step(), Outcome::Heard));
+        assert_eq!(world.log.flushed, world.log.received);
+        (steps, reported) = (
+            steps + 1,
+            reported + usize::from(world.receiver.unsaid_ns.is_none()),
+        );
+    }
+    assert!(steps >= 8, "{steps} steps for 64 MiB");
+    assert_eq!(reported, steps);
+    let stub = world.receiver.wire.fill().expect("it stands");
+    assert!(!stub, "nothing was left");
 }
