@@ -14,7 +14,7 @@ use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 use super::Connection;
 use crate::pgwire::backend;
-use crate::pgwire::frontend::{MESSAGE_BYTES_MAX, protocol_violation};
+use crate::pgwire::frontend::protocol_violation;
 use crate::replication::command::slot_created;
 use crate::replication::logical::options;
 use crate::replication::logical::output::Output;
@@ -31,6 +31,10 @@ const SILENCE_NS: u64 = 30_000_000_000;
 /// Positions for which it is known from where the log must be read. Beyond that every second one is forgotten: the slot
 /// then keeps somewhat more than it must.
 const MARKS_MAX: usize = 1024;
+/// What a subscriber says is some dozen bytes long.
+const SAID_BYTES_MAX: usize = 64 << 10;
+/// Reads from a subscriber that says more and more, before others have the thread.
+const READS_MAX: usize = 16;
 /// The only plugin there is.
 const PLUGIN: &str = "pgoutput";
 
@@ -322,6 +326,7 @@ impl Connection {
     }
 
     fn run_stream(&mut self, stream: &mut Streaming, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let mut reads = 0;
         loop {
             self.hear(stream)?;
             if stream.over {
@@ -355,6 +360,12 @@ impl Connection {
             if !self.wire.fill() {
                 let at = self.wire.shared.now_ns() + TELL_NS;
                 self.pause(yielder, Some(at));
+                reads = 0;
+            } else if reads == READS_MAX {
+                self.with_host(yielder, false, |_, host| host.yield_now());
+                reads = 0;
+            } else {
+                reads += 1;
             }
         }
     }
@@ -362,7 +373,7 @@ impl Connection {
     /// Messages of the subscriber.
     fn hear(&mut self, stream: &mut Streaming) -> SqlResult<()> {
         let fatal = |error: SqlError| error.severity(Severity::Fatal);
-        while let Some((kind, body)) = self.wire.input.peek(MESSAGE_BYTES_MAX).map_err(fatal)? {
+        while let Some((kind, body)) = self.wire.input.peek(SAID_BYTES_MAX).map_err(fatal)? {
             let end = body.end;
             let body = &self.wire.input.unread()[body];
             let confirmed = match kind {
@@ -423,7 +434,9 @@ impl Connection {
         let asks = silent_ns >= SILENCE_NS && !stream.asked;
         let lags = stream.told > stream.confirmed && stream.told > stream.announced;
         let due = lags && now_ns >= stream.announced_ns + TELL_NS;
-        if !(asks || due || stream.wants_reply) {
+        // Who reads nothing is not answered, however often it asks.
+        let answers = stream.wants_reply && self.wire.unsent_bytes() <= OUTPUT_LOW_WATER_BYTES;
+        if !(asks || due || answers) {
             return Ok(());
         }
         stream.asked |= asks;

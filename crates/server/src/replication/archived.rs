@@ -19,6 +19,9 @@ use parking_lot::{Condvar, Mutex};
 
 /// Pieces that were read and not taken, or asked for and not read: one for each of the followers that there can be.
 const PIECES_MAX: usize = 64;
+/// Connections that have asked for the log and not said hello, or whose hello waits for what an archive has. They count as
+/// sessions no more: beyond this the oldest is closed, since a follower says hello at once.
+pub const PENDING_MAX: usize = 128;
 /// A follower that is to be told whether the archive has its log waits for so long.
 const LOOK_NS: u64 = 5_000_000_000;
 
@@ -60,6 +63,11 @@ impl Sources {
                 self.asking.push((arrival, now_ns + LOOK_NS));
             }
         }
+        // As in the hub: whoever is closed comes again.
+        let beyond = self.asking.len().saturating_sub(PENDING_MAX);
+        self.asking
+            .drain(..beyond)
+            .for_each(|((mut wire, _), _)| wire.close());
         let found = archive.take_found();
         if let Some(from) = found {
             primary.archived_from(from);

@@ -28,7 +28,7 @@ use mote_replication::slots::{Slot, Slots};
 use mote_replication::wire::{PIECE_BYTES_MAX, Wire};
 use parking_lot::Mutex;
 
-use super::archived::Sources;
+use super::archived::{PENDING_MAX, Sources};
 use super::link::Link;
 use super::slot_requests::carry_out;
 use crate::lease::Lease;
@@ -433,6 +433,14 @@ impl Run {
         }
     }
 
+    /// Closes the oldest of those that have said nothing.
+    fn bound_pending(&mut self) {
+        let beyond = self.pending.len().saturating_sub(PENDING_MAX);
+        self.pending
+            .drain(..beyond)
+            .for_each(|(mut wire, _)| wire.close());
+    }
+
     fn step(&mut self) -> io::Result<()> {
         let (now_ns, wall_us) = (self.hub.clock.monotonic_ns(), self.hub.clock.wall_us());
         let mut hellos = Vec::new();
@@ -443,6 +451,7 @@ impl Run {
                 _ => wire.close(),
             }
         }
+        self.bound_pending();
         if !hellos.is_empty() {
             // Fails on a full disk: the followers lose their connections, and come again.
             let system_id = self.engine.log().system_id();

@@ -5,7 +5,7 @@
 //! leaves in one system call as it does without encryption.
 //!
 //! A receive asks the socket until it is empty or the caller's buffer is full: whoever gets less than fits may wait for the
-//! socket's next event.
+//! socket's next event. Only of a peer whose records are nearly empty it leaves some, which come with a later call.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::SocketAddr;
@@ -16,6 +16,9 @@ use rustls::Connection;
 
 /// Ciphertext that is read at once.
 const READ_BYTES: usize = 64 << 10;
+/// Reads from the socket for one receive. Who fills a buffer of as many bytes needs two; records that carry next to nothing
+/// could keep the caller for as long as they arrive.
+const READS_MAX: usize = 8;
 
 pub struct EncryptedStream {
     socket: Box<dyn Stream>,
@@ -85,7 +88,7 @@ impl Stream for EncryptedStream {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
-        let (mut done, mut emptied) = (0, false);
+        let (mut done, mut emptied, mut reads) = (0, false, 0);
         while done < buffer.len() {
             match self.connection.reader().read(&mut buffer[done..]) {
                 // The peer has said that it closes.
@@ -99,9 +102,10 @@ impl Stream for EncryptedStream {
                 Err(error) => return Err(error),
             }
             if self.used == self.filled {
-                if emptied {
+                if emptied || reads == READS_MAX {
                     break;
                 }
+                reads += 1;
                 match self.socket.receive(&mut self.arrived)? {
                     Received::Bytes(bytes) => {
                         (self.used, self.filled) = (0, bytes);

@@ -199,6 +199,25 @@ fn a_short_receive_has_emptied_everything() {
     assert_eq!(heard, 210_000);
 }
 
+/// Records of one byte are eight times as long as what they carry, and more where the peer pads them.
+#[test]
+fn records_that_carry_next_to_nothing_do_not_keep_the_caller() {
+    const BYTES: usize = 40_000;
+    let mut pair = pair(4 << 20);
+    for _ in 0..BYTES {
+        assert_eq!(pair.client.send(&[IoSlice::new(&[1])]).expect("open"), 1);
+    }
+    for _ in 0..30 {
+        pair.pass();
+    }
+    let (mut heard, mut calls, mut buffer) = (0, 0, vec![0; 64 << 10]);
+    while let Received::Bytes(bytes) = pair.server.receive(&mut buffer).expect("open") {
+        assert!(bytes <= READS_MAX * READ_BYTES / 20, "{bytes} at once");
+        (heard, calls) = (heard + bytes, calls + 1);
+    }
+    assert_eq!(heard, BYTES, "in {calls} calls");
+}
+
 #[test]
 fn a_close_is_an_end_behind_the_bytes_and_noise_is_an_error() {
     let mut ended = pair(1 << 20);
