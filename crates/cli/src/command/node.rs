@@ -18,14 +18,16 @@ use mote_engine::checkpoint::manifest::MANIFEST_PATH;
 use mote_executor::index_keys::EVALUATION;
 use mote_log::LogHold;
 use mote_replication::coordinator::Coordinator;
-use mote_replication::node;
+use mote_replication::message::Ask;
 use mote_replication::record::Record;
 use mote_replication::slots::Slots;
+use mote_replication::{NodeId, node};
 use mote_server::cluster::{ClusterThread, HandOver, Order, Prepared, Reach, Seat, Settings};
 use mote_server::etcd::Etcd;
 use mote_server::lease::PATIENCE;
 use mote_server::replication::follower::{FollowConfig, Follower, Place};
 use mote_server::replication::link::Link;
+use mote_server::replication::promise;
 use mote_server::{Server, ServerConfig, Starting};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -197,8 +199,11 @@ impl Node {
         loop {
             let part = part_of(data)?;
             match part {
-                // Whatever the store says now or later: it goes on where it was.
-                Some(node::Part::Cluster) => return Ok(None),
+                // Whatever the store says later: it goes on where it was.
+                Some(node::Part::Cluster) => {
+                    self.has_no_twin(data, Some(number_of(data)?))?;
+                    return Ok(None);
+                }
                 Some(node::Part::Follows) => {
                     return Err(format!(
                         "{} follows another server: it has no place in a cluster. Start the node on an empty directory",
@@ -215,12 +220,62 @@ impl Node {
                     signals,
                 ),
                 Ok(Some(record)) if part.is_some() => self.belongs(data, &record)?,
-                Ok(Some(record)) => match self.copy(data, &record) {
-                    Ok(kept) => return Ok(kept),
-                    Err(error) => wait(format!("could not copy the cluster's database: {error}"), signals),
-                },
+                Ok(Some(record)) => {
+                    self.has_no_twin(data, None)?;
+                    match self.copy(data, &record) {
+                        Ok(kept) => return Ok(kept),
+                        Err(error) => {
+                            wait(format!("could not copy the cluster's database: {error}"), signals)
+                        }
+                    }
+                }
             }
         }
+    }
+
+    /// No other process has this directory's number, or this node's name: neither of both would be told from the other, and a
+    /// word that one gives the other does not know of. Whom etcd does not name, or who does not answer, is not there.
+    fn has_no_twin(&mut self, data: &Path, own: Option<NodeId>) -> Result<(), String> {
+        let Ok(roster) = self.etcd.roster() else {
+            return Ok(());
+        };
+        let here = (&self.place.host, self.place.port);
+        for (name, entry) in &roster.0 {
+            if (*name != self.name && Some(entry.id) != own) || (&entry.host, entry.port) == here {
+                continue;
+            }
+            let place = Place {
+                host: entry.host.clone(),
+                port: entry.port,
+            };
+            let Some(there) = self.number_at(&place) else {
+                continue;
+            };
+            if Some(there) == own {
+                return Err(format!(
+                    "{} is a copy of the directory of the node \"{name}\", which runs at {place}. Stop one of both, and \
+                     start it on an empty directory",
+                    data.display()
+                ));
+            }
+            if *name == self.name {
+                return Err(format!(
+                    "the cluster's node \"{name}\" runs already, at {place}. Give this one another --name, or stop that one"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the directory whose server answers there.
+    fn number_at(&self, place: &Place) -> Option<NodeId> {
+        let nothing = Ask {
+            term: 0,
+            candidate: NodeId(0),
+            firm: false,
+        };
+        let row = self.others.ask(place, &promise::question(&nothing)).ok()?;
+        Some(promise::answer_of(&row)?.id)
     }
 
     /// The directory's database, or a new one, is the cluster's from here on, and this node its leader.
@@ -258,16 +313,14 @@ impl Node {
     /// A directory with a database of its own is of the cluster if it is its first leader's.
     fn belongs(&self, data: &Path, record: &Record) -> Result<(), String> {
         let system_id = follow::system_id(data)?;
-        let disk = mote_common::env::real::disk(data);
-        let failed = |error: std::io::Error| error.to_string();
-        let id = node::number(&*disk, system_id, mote_common::env::real::entropy_u64).map_err(failed)?;
-        if record.system_id != system_id || record.leader != id {
+        if record.system_id != system_id || record.leader != number_of(data)? {
             return Err(format!(
                 "{} holds another database than the cluster's. Start the node on an empty directory",
                 data.display()
             ));
         }
-        node::set_part(&*disk, system_id, node::Part::Cluster).map_err(failed)
+        let disk = mote_common::env::real::disk(data);
+        node::set_part(&*disk, system_id, node::Part::Cluster).map_err(|error| error.to_string())
     }
 
     fn copy(&mut self, data: &Path, record: &Record) -> Result<Option<KeptLog>, String> {
@@ -456,6 +509,17 @@ fn part_of(data: &Path) -> Result<Option<node::Part>, String> {
     let disk = mote_common::env::real::disk(data);
     let part = node::part(&*disk, follow::system_id(data)?);
     part.map(Some).map_err(|error| error.to_string())
+}
+
+/// The number of a directory that holds a database.
+fn number_of(data: &Path) -> Result<NodeId, String> {
+    let disk = mote_common::env::real::disk(data);
+    let number = node::number(
+        &*disk,
+        follow::system_id(data)?,
+        mote_common::env::real::entropy_u64,
+    );
+    number.map_err(|error| error.to_string())
 }
 
 fn place_of(advertised: Option<&str>, config: &ServerConfig) -> Result<Place, String> {
