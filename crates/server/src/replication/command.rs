@@ -55,12 +55,13 @@ pub fn parse(text: &str, database: bool) -> SqlResult<Command> {
     match first.as_str() {
         "IDENTIFY_SYSTEM" if words.next().is_none() => Ok(Command::IdentifySystem),
         "TIMELINE_HISTORY" => match (words.next().and_then(|word| word.parse().ok()), words.next()) {
+            (Some(0), None) => Err(SqlError::new(state::SYNTAX_ERROR, "invalid timeline 0")),
             (Some(term), None) => Ok(Command::TimelineHistory(term)),
             _ => Err(syntax_error(text)),
         },
         "START_REPLICATION" => match syntax::start_logical(behind)? {
             Some(logical) => Ok(Command::StartLogical(logical)),
-            None => start(words),
+            None => start_physical(behind),
         },
         "PROMISE" => match ask_of(words) {
             Some(ask) => Ok(Command::Promise(ask)),
@@ -75,17 +76,11 @@ pub fn parse(text: &str, database: bool) -> SqlResult<Command> {
             Err(SqlError::unsupported("BASE_BACKUP").hint("Use mote backup, or mote serve --follow."))
         }
         "CREATE_REPLICATION_SLOT" => create_slot(behind),
-        "DROP_REPLICATION_SLOT" => match (words.next(), words.next(), words.next()) {
-            (Some(name), None, _) => Ok(Command::DropSlot(slot_name(name), false)),
-            (Some(name), Some(wait), None) if wait.eq_ignore_ascii_case("WAIT") => {
-                Ok(Command::DropSlot(slot_name(name), true))
-            }
-            _ => Err(syntax_error(text)),
-        },
-        "READ_REPLICATION_SLOT" => match (words.next(), words.next()) {
-            (Some(name), None) => Ok(Command::ReadSlot(slot_name(name))),
-            _ => Err(syntax_error(text)),
-        },
+        "DROP_REPLICATION_SLOT" => {
+            let (name, wait) = syntax::drop_slot(behind)?;
+            Ok(Command::DropSlot(name, wait))
+        }
+        "READ_REPLICATION_SLOT" => Ok(Command::ReadSlot(syntax::read_slot(behind)?)),
         _ if database => Ok(Command::Sql),
         _ => Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
@@ -111,12 +106,6 @@ fn create_slot(text: &str) -> SqlResult<Command> {
         temporary: command.temporary,
         reserve: reserve.unwrap_or(false),
     })
-}
-
-/// Folded, unless it is quoted.
-fn slot_name(word: &str) -> String {
-    let quoted = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    quoted.map_or_else(|| word.to_ascii_lowercase(), str::to_string)
 }
 
 /// What CREATE_REPLICATION_SLOT answers.
@@ -151,13 +140,12 @@ pub fn read_slot(slot: Option<&SlotFacts>) -> SqlResult<(Vec<OutputColumn>, Vec<
     Ok((columns, row))
 }
 
-fn start<'a>(words: impl Iterator<Item = &'a str>) -> SqlResult<Command> {
-    let words: Vec<String> = words.map(str::to_ascii_uppercase).collect();
-    let refused = |what: &str| Err(SqlError::unsupported(what));
-    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["PHYSICAL", _] | [_] => Ok(Command::Start),
-        ["SLOT", ..] => refused("START_REPLICATION SLOT .. PHYSICAL"),
-        _ => refused("START_REPLICATION with options"),
+fn start_physical(text: &str) -> SqlResult<Command> {
+    let asked = syntax::start_physical(text)?;
+    match (asked.slot, asked.timeline) {
+        (false, false) => Ok(Command::Start),
+        (true, _) => Err(SqlError::unsupported("START_REPLICATION SLOT .. PHYSICAL")),
+        (false, true) => Err(SqlError::unsupported("START_REPLICATION with options")),
     }
 }
 
@@ -247,6 +235,11 @@ mod tests {
                 Ok(Command::DropSlot("A".into(), true)),
             ),
             ("READ_REPLICATION_SLOT a", Ok(Command::ReadSlot("a".into()))),
+            (
+                "READ_REPLICATION_SLOT \"no such\"",
+                Ok(Command::ReadSlot("no such".into())),
+            ),
+            ("START_REPLICATION 0/0", Ok(Command::Start)),
         ] {
             assert_eq!(parse(text, false), expected, "{text}");
         }
@@ -256,6 +249,13 @@ mod tests {
             ("START_REPLICATION SLOT a LOGICAL 0", "42601"),
             ("START_REPLICATION SLOT a PHYSICAL 0/0", "0A000"),
             ("START_REPLICATION PHYSICAL 0/0 TIMELINE 1", "0A000"),
+            ("START_REPLICATION PHYSICAL 0/0 TIMELINE", "42601"),
+            ("START_REPLICATION PHYSICAL nonsense", "42601"),
+            ("START_REPLICATION nonsense", "42601"),
+            ("START_REPLICATION SLOT a", "42601"),
+            ("START_REPLICATION", "42601"),
+            ("TIMELINE_HISTORY 0", "42601"),
+            ("CREATE_REPLICATION_SLOT a PHYSICAL ()", "42601"),
             ("BASE_BACKUP", "0A000"),
             ("CREATE_REPLICATION_SLOT a LOGICAL", "42601"),
             ("CREATE_REPLICATION_SLOT a", "42601"),

@@ -67,9 +67,10 @@ fn check_protocol(read: &OutputOptions, streaming: bool) -> SqlResult<()> {
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
     if streaming && asked < PROTOCOL_STREAMING {
-        return unsupported(format!(
+        let message = format!(
             "requested proto_version={asked} does not support streaming, need {PROTOCOL_STREAMING} or higher"
-        ));
+        );
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
     Ok(())
 }
@@ -179,7 +180,7 @@ mod tests {
             ),
             (
                 vec![("proto_version", "1"), ("streaming", "on"), p],
-                state::FEATURE_NOT_SUPPORTED,
+                state::INVALID_PARAMETER_VALUE,
             ),
             (
                 vec![("proto_version", "1"), p, ("binary", "on")],

@@ -4,6 +4,7 @@
 
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
+use mote_replication::message::NAME_BYTES_MAX;
 
 /// CREATE_REPLICATION_SLOT.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +60,7 @@ pub fn create_slot(text: &str) -> SqlResult<CreateSlot> {
         _ => return Err(tokens.wrong()),
     };
     let options = match tokens.tokens.as_slice().first() {
-        Some(Token::Mark('(')) => tokens.options()?,
+        Some(Token::Mark('(')) => tokens.options(false)?,
         _ => tokens.old_options(plugin.is_some())?,
     };
     tokens.end()?;
@@ -69,6 +70,53 @@ pub fn create_slot(text: &str) -> SqlResult<CreateSlot> {
         plugin,
         options,
     })
+}
+
+/// `name [WAIT]`.
+pub fn drop_slot(text: &str) -> SqlResult<(String, bool)> {
+    let mut tokens = Tokens::of(text)?;
+    let name = tokens.name()?;
+    let wait = match tokens.tokens.next() {
+        None => return Ok((name, false)),
+        Some(Token::Word(word)) => word == "wait",
+        Some(_) => false,
+    };
+    tokens.end()?;
+    match wait {
+        true => Ok((name, true)),
+        false => Err(tokens.wrong()),
+    }
+}
+
+pub fn read_slot(text: &str) -> SqlResult<String> {
+    let mut tokens = Tokens::of(text)?;
+    let name = tokens.name()?;
+    tokens.end()?;
+    Ok(name)
+}
+
+/// What a START_REPLICATION that is not logical names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StartPhysical {
+    pub slot: bool,
+    pub timeline: bool,
+}
+
+/// `[SLOT name] [PHYSICAL] X/X [TIMELINE n]`.
+pub fn start_physical(text: &str) -> SqlResult<StartPhysical> {
+    let mut tokens = Tokens::of(text)?;
+    let slot = tokens.takes("slot");
+    if slot {
+        tokens.name()?;
+    }
+    tokens.takes("physical");
+    tokens.position()?;
+    let timeline = tokens.takes("timeline");
+    if timeline && !tokens.word()?.parse().is_ok_and(|number: u32| number > 0) {
+        return Err(tokens.wrong());
+    }
+    tokens.end()?;
+    Ok(StartPhysical { slot, timeline })
 }
 
 /// `SLOT name LOGICAL X/X [(option ['value'], ..)]`; `None`: it is not logical.
@@ -88,7 +136,7 @@ pub fn start_logical(text: &str) -> SqlResult<Option<StartLogical>> {
     tokens.word()?;
     let start = tokens.position()?;
     let options = match tokens.tokens.as_slice().first() {
-        Some(_) => tokens.options()?,
+        Some(_) => tokens.options(true)?,
         None => Vec::new(),
     };
     tokens.end()?;
@@ -160,11 +208,24 @@ impl Tokens {
         SqlError::new(state::SYNTAX_ERROR, message)
     }
 
+    /// Cut as all names are.
     fn name(&mut self) -> SqlResult<String> {
         match self.tokens.next() {
-            Some(Token::Word(name) | Token::Quoted(name)) => Ok(name),
+            Some(Token::Word(mut name) | Token::Quoted(mut name)) => {
+                name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
+                Ok(name)
+            }
             _ => Err(self.wrong()),
         }
+    }
+
+    /// The next word, if it is this one.
+    fn takes(&mut self, word: &str) -> bool {
+        let is_it = matches!(self.tokens.as_slice().first(), Some(Token::Word(next)) if next == word);
+        if is_it {
+            self.tokens.next();
+        }
+        is_it
     }
 
     fn word(&mut self) -> SqlResult<String> {
@@ -188,19 +249,16 @@ impl Tokens {
         }
     }
 
-    /// `(name ['value'], ..)`.
-    fn options(&mut self) -> SqlResult<Vec<SlotOption>> {
+    /// `(name ['value'], ..)`: a plugin's values are texts, those of slots may be words as well.
+    fn options(&mut self, of_plugin: bool) -> SqlResult<Vec<SlotOption>> {
         if self.tokens.next() != Some(Token::Mark('(')) {
             return Err(self.wrong());
         }
         let mut options = Vec::new();
-        if self.tokens.as_slice().first() == Some(&Token::Mark(')')) {
-            self.tokens.next();
-            return Ok(options);
-        }
         loop {
             let name = self.name()?;
             let value = match self.tokens.as_slice().first() {
+                Some(Token::Word(_) | Token::Quoted(_)) if of_plugin => return Err(self.wrong()),
                 Some(Token::Word(value) | Token::Quoted(value) | Token::Text(value)) => {
                     let value = value.clone();
                     self.tokens.next();
@@ -290,9 +348,13 @@ mod tests {
         let physical = create_slot("s PHYSICAL (RESERVE_WAL false)").expect("it is well-formed");
         assert_eq!(physical.plugin, None);
         assert_eq!(physical.options, [option("reserve_wal", Some("false"))]);
+        let long = "n".repeat(70);
+        let cut = create_slot(&format!("{long} PHYSICAL")).expect("it is well-formed");
+        assert_eq!(cut.name, long[..63]);
         for wrong in [
             "",
             "s",
+            "s PHYSICAL ()",
             "s LOGICAL",
             "s PHYSICAL use_snapshot",
             "s LOGICAL p (a",
@@ -320,6 +382,8 @@ mod tests {
         assert_eq!(start_logical("PHYSICAL 0/0"), Ok(None));
         assert_eq!(start_logical("SLOT a PHYSICAL 0/0"), Ok(None));
         assert!(start_logical("SLOT a LOGICAL 0").is_err());
+        assert!(start_logical("SLOT a LOGICAL 0/0 ()").is_err());
+        assert!(start_logical("SLOT a LOGICAL 0/0 (a 1)").is_err());
         assert!(start_logical("SLOT a LOGICAL 0/0 (a 'x' 'y')").is_err());
         let bare = start_logical("SLOT a LOGICAL 0/0").expect("it is well-formed");
         assert_eq!(bare.map(|start| start.options), Some(Vec::new()));

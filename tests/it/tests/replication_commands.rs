@@ -1,0 +1,184 @@
+//! Commands of the replication protocol as a stranger writes them, answered as a PostgreSQL 15 answers them: the kinds of
+//! messages and the SQLSTATE. What mote leaves out by name is a 0A000.
+
+use mote_it::TestServer;
+use mote_it::postgres::PostgresServer;
+use mote_it::wire::{self, RawClient, query};
+
+/// What mote answers otherwise, and why.
+const KNOWN: [(&str, &str); 6] = [
+    ("identify_system;", "commands are read in any case"),
+    ("IDENTIFY_SYSTEM x", "on a connection to no database: read as SQL"),
+    (
+        "BASE_BACKUP (nonsense 'x'",
+        "left out by name, however it goes on",
+    ),
+    ("TIMELINE_HISTORY 99999999999", "a number that no timeline has"),
+    (
+        "CREATE_REPLICATION_SLOT a LOGICAL no_such_plugin",
+        "there are no libraries to look into",
+    ),
+    (
+        "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '2', publication_names 'p', two_phase 'on')",
+        "left out by name, whatever the protocol",
+    ),
+];
+
+/// An error takes a session's temporary slots from it: not here.
+const KEPT: &str = "DROP_REPLICATION_SLOT a1";
+
+const COMMANDS: &[&str] = &[
+    "",
+    ";",
+    "IDENTIFY_SYSTEM",
+    "identify_system;",
+    "IDENTIFY_SYSTEM x",
+    "TIMELINE_HISTORY",
+    "TIMELINE_HISTORY 0",
+    "TIMELINE_HISTORY x",
+    "TIMELINE_HISTORY 99999999999",
+    "SHOW",
+    "SHOW wal_level",
+    "SHOW nothing_of_the_kind",
+    "BASE_BACKUP (nonsense 'x'",
+    "CREATE_REPLICATION_SLOT",
+    "CREATE_REPLICATION_SLOT a",
+    "CREATE_REPLICATION_SLOT a LOGICAL",
+    "CREATE_REPLICATION_SLOT a SIDEWAYS",
+    "CREATE_REPLICATION_SLOT a LOGICAL no_such_plugin",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (SNAPSHOT)",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (SNAPSHOT 'other')",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (SNAPSHOT 'use')",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (SNAPSHOT 'nothing', SNAPSHOT 'nothing')",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (RESERVE_WAL)",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput (nonsense)",
+    "CREATE_REPLICATION_SLOT a LOGICAL pgoutput NOEXPORT_SNAPSHOT USE_SNAPSHOT",
+    "CREATE_REPLICATION_SLOT a PHYSICAL (SNAPSHOT 'nothing')",
+    "CREATE_REPLICATION_SLOT a PHYSICAL (RESERVE_WAL maybe)",
+    "CREATE_REPLICATION_SLOT a PHYSICAL (RESERVE_WAL, RESERVE_WAL)",
+    "CREATE_REPLICATION_SLOT a PHYSICAL (",
+    "CREATE_REPLICATION_SLOT a PHYSICAL ()",
+    "CREATE_REPLICATION_SLOT \"a b\" PHYSICAL",
+    "CREATE_REPLICATION_SLOT \"\" PHYSICAL",
+    "CREATE_REPLICATION_SLOT \"A\" PHYSICAL",
+    "CREATE_REPLICATION_SLOT a_name_that_is_longer_than_what_a_slot_may_be_called_which_is_63 PHYSICAL",
+    "CREATE_REPLICATION_SLOT 'a' PHYSICAL",
+    "CREATE_REPLICATION_SLOT A1 TEMPORARY PHYSICAL RESERVE_WAL",
+    "CREATE_REPLICATION_SLOT a1 PHYSICAL",
+    "READ_REPLICATION_SLOT a1",
+    "READ_REPLICATION_SLOT \"A1\"",
+    "READ_REPLICATION_SLOT",
+    "READ_REPLICATION_SLOT a1 b",
+    "READ_REPLICATION_SLOT \"no such\"",
+    "DROP_REPLICATION_SLOT a1",
+    "DROP_REPLICATION_SLOT a1",
+    "DROP_REPLICATION_SLOT a1 WAIT",
+    "DROP_REPLICATION_SLOT a1 NOW",
+    "DROP_REPLICATION_SLOT \"no such\"",
+    "DROP_REPLICATION_SLOT",
+    "CREATE_REPLICATION_SLOT l LOGICAL pgoutput (SNAPSHOT 'nothing')",
+    "CREATE_REPLICATION_SLOT l LOGICAL pgoutput (SNAPSHOT 'nothing')",
+    "READ_REPLICATION_SLOT l",
+    "START_REPLICATION",
+    "START_REPLICATION 0",
+    "START_REPLICATION nonsense",
+    "START_REPLICATION PHYSICAL",
+    "START_REPLICATION PHYSICAL nonsense",
+    "START_REPLICATION PHYSICAL 0/0 TIMELINE",
+    "START_REPLICATION PHYSICAL 0/0 TIMELINE x",
+    "START_REPLICATION SLOT l",
+    "START_REPLICATION SLOT l LOGICAL",
+    "START_REPLICATION SLOT l LOGICAL x",
+    "START_REPLICATION SLOT l LOGICAL 0/G",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (",
+    "START_REPLICATION SLOT l LOGICAL 0/0 ()",
+    "START_REPLICATION SLOT none LOGICAL 0/0 (proto_version '1', publication_names 'p')",
+    "START_REPLICATION SLOT \"no such\" LOGICAL 0/0 (proto_version '1', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '0', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '4', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '-1', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '99999999999', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version 'x', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version, publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names '')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names ',')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names '\"p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p', nonsense 'x')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', proto_version '1', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p', publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p', streaming 'on')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '2', publication_names 'p', streaming 'maybe')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '2', publication_names 'p', streaming 'parallel')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '2', publication_names 'p', two_phase 'on')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p', messages 'maybe')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p', origin 'any')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version 1, publication_names 'p')",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1', publication_names 'p',)",
+    "START_REPLICATION SLOT l LOGICAL 0/0 (proto_version '1' publication_names 'p')",
+    "begin",
+    "IDENTIFY_SYSTEM",
+    "CREATE_REPLICATION_SLOT u TEMPORARY LOGICAL pgoutput (SNAPSHOT 'export')",
+    "rollback",
+    "select 1",
+    "select 1; select 2",
+    "CREATE_REPLICATION_SLOT é PHYSICAL",
+    "DROP_REPLICATION_SLOT l",
+];
+
+fn connect(server: &TestServer, how: &str) -> RawClient {
+    let mut client = RawClient::open(server);
+    client.start_up(&[
+        ("user", server.user()),
+        ("database", server.database()),
+        ("replication", how),
+    ]);
+    client.until(b'Z');
+    client
+}
+
+/// Kinds without notices and settings, and the state of an error.
+fn answer(server: &TestServer, client: &mut RawClient, how: &str, command: &str) -> String {
+    client.raw(&query(command));
+    let mut messages = Vec::new();
+    while let Some(message) = client.receive() {
+        let last = matches!(message.kind, b'Z' | b'W');
+        messages.push(message);
+        if last {
+            break;
+        }
+    }
+    let streams = messages.last().is_some_and(|message| message.kind == b'W');
+    let ended = messages.last().is_none_or(|message| message.kind != b'Z');
+    if streams || ended {
+        *client = connect(server, how);
+    }
+    messages.retain(|message| !matches!(message.kind, b'N' | b'S'));
+    let state = wire::sqlstate(&messages).unwrap_or_default();
+    format!("{} {state}", wire::kinds(&messages))
+}
+
+fn differences(mote: &TestServer, postgres: &TestServer, how: &str) -> Vec<String> {
+    let mut clients = (connect(mote, how), connect(postgres, how));
+    let mut differing = Vec::new();
+    for command in COMMANDS {
+        let said = answer(mote, &mut clients.0, how, command);
+        let expected = answer(postgres, &mut clients.1, how, command);
+        let known = KNOWN.iter().any(|(known, _)| known == command) || *command == KEPT;
+        if said != expected && !known {
+            differing.push(format!("{how}: {command}: {said}, and PostgreSQL {expected}"));
+        }
+    }
+    differing
+}
+
+#[test]
+fn commands_are_answered_as_postgresql_answers_them() {
+    let oracle = PostgresServer::start_with("-c wal_level=logical");
+    let postgres = TestServer::in_server(&oracle.url());
+    let mut mote = TestServer::start("replication-commands");
+    let mut differing = differences(&mote, &postgres, "database");
+    differing.extend(differences(&mote, &postgres, "true"));
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    mote.assert_unharmed();
+}
