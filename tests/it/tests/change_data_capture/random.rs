@@ -83,8 +83,10 @@ impl Generator {
     }
 
     fn text(&mut self) -> String {
-        match self.prng.below(6) {
+        match self.prng.below(7) {
             0 => "null".into(),
+            // All that LATIN1 has beyond ASCII begins and ends with these.
+            6 => format!("E'\\u0080 \u{a0}\u{ff} {}'", self.prng.below(100)),
             1 => "''".into(),
             2 => format!(
                 "repeat('long {} ', {})",
@@ -254,12 +256,7 @@ impl Generator {
     }
 
     /// A round of so many changes.
-    fn round(
-        &mut self,
-        changes: u64,
-        server: &TestServer,
-        (postgres, subscriber): (&PostgresServer, &Subscriber<'_>),
-    ) {
+    fn round(&mut self, changes: u64, server: &TestServer, subscriber: &Subscriber<'_>) {
         let end = self.changes + changes;
         while self.changes < end {
             let mut script = String::new();
@@ -272,7 +269,7 @@ impl Generator {
                         // A PostgreSQL finds no row by its whole old row while it has a column more than was told.
                         psql_strict(server, &std::mem::take(&mut script)).good();
                         subscriber.await_mark(server);
-                        postgres.execute(&there);
+                        subscriber.execute(&there);
                     }
                     script.push_str(&here);
                     script.push('\n');
@@ -283,9 +280,9 @@ impl Generator {
     }
 }
 
-fn publish(server: &TestServer, postgres: &PostgresServer) {
+fn publish(server: &TestServer, postgres: &PostgresServer, database: &str) {
     psql_strict(server, SETUP).good();
-    postgres.execute(SETUP);
+    postgres.execute_in(database, SETUP);
     // What is not in the list keeps its default on the other side.
     psql_strict(
         server,
@@ -305,7 +302,7 @@ fn changes_reach_a_subscriber_whatever_dies() {
     let size = size(3);
     let mut server = TestServer::start("cdc-random");
     let postgres = PostgresServer::start();
-    publish(&server, &postgres);
+    publish(&server, &postgres, "postgres");
     let mut generator = Generator::new(size.seed);
     let first = generator.insert_keyed(50);
     psql_strict(&server, &first).good();
@@ -313,7 +310,7 @@ fn changes_reach_a_subscriber_whatever_dies() {
     subscriber.await_copied();
     let mut directories = Vec::new();
     for round in 0..size.rounds {
-        generator.round(size.changes / size.rounds, &server, (&postgres, &subscriber));
+        generator.round(size.changes / size.rounds, &server, &subscriber);
         if round > 0 {
             // In the midst of what it tells.
             let (data, directory) = server.kill();
@@ -327,22 +324,47 @@ fn changes_reach_a_subscriber_whatever_dies() {
     println!("{} changes", generator.changes);
 }
 
+/// Copies, changes and what is told anew after a kill come in the encoding of the subscriber's database.
+#[test]
+fn changes_reach_a_subscriber_in_another_encoding() {
+    const LATIN: &str = "latin";
+    let size = size(2);
+    let mut server = TestServer::start("cdc-latin1");
+    let postgres = PostgresServer::start();
+    postgres
+        .execute("create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
+    publish(&server, &postgres, LATIN);
+    let mut generator = Generator::new(size.seed);
+    let first = generator.insert_keyed(50);
+    psql_strict(&server, &first).good();
+    let subscriber = Subscriber::begin_in(&postgres, LATIN, &server, "p", "");
+    subscriber.await_copied();
+    let mut directories = Vec::new();
+    for round in 0..size.rounds {
+        generator.round(size.changes / size.rounds, &server, &subscriber);
+        if round > 0 {
+            let (data, directory) = server.kill();
+            directories.push(directory);
+            server = TestServer::open(&data, &[]).expect("it recovers");
+            subscriber.connect(&server);
+        }
+        compare(&subscriber, &server);
+    }
+    subscriber.end();
+}
+
 #[test]
 fn changes_reach_a_subscriber_through_two_fail_overs() {
     let size = size(3);
     let mut nodes = Nodes::start("cdc-cluster");
     let postgres = PostgresServer::start();
     let mut leader = nodes.leader();
-    publish(nodes.node(leader), &postgres);
+    publish(nodes.node(leader), &postgres, "postgres");
     let mut generator = Generator::new(size.seed);
     let subscriber = Subscriber::begin(&postgres, nodes.node(leader), "p");
     subscriber.await_copied();
     for round in 0..size.rounds {
-        generator.round(
-            size.changes / size.rounds,
-            nodes.node(leader),
-            (&postgres, &subscriber),
-        );
+        generator.round(size.changes / size.rounds, nodes.node(leader), &subscriber);
         if round < 2 {
             let killed = leader;
             nodes.running[killed].take().expect("it runs").kill();

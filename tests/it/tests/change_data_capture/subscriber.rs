@@ -13,6 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub struct Subscriber<'p> {
     postgres: &'p PostgresServer,
+    database: &'static str,
 }
 
 fn place(server: &TestServer, parameters: &str) -> String {
@@ -37,22 +38,41 @@ impl<'p> Subscriber<'p> {
         publication: &str,
         parameters: &str,
     ) -> Subscriber<'p> {
+        Subscriber::begin_in(postgres, "postgres", server, publication, parameters)
+    }
+
+    /// The same in one of its databases.
+    pub fn begin_in(
+        postgres: &'p PostgresServer,
+        database: &'static str,
+        server: &TestServer,
+        publication: &str,
+        parameters: &str,
+    ) -> Subscriber<'p> {
         let mark = "create table if not exists mark (n bigint primary key)";
         psql_strict(server, mark).good();
         psql_strict(server, &format!("alter publication {publication} add table mark")).good();
-        postgres.execute(mark);
+        let subscriber = Subscriber { postgres, database };
+        subscriber.execute(mark);
         let place = place(server, parameters);
-        postgres.execute(&format!(
+        subscriber.execute(&format!(
             "create subscription s connection '{place}' publication {publication}"
         ));
-        Subscriber { postgres }
+        subscriber
+    }
+
+    pub fn execute(&self, sql: &str) {
+        self.postgres.execute_in(self.database, sql);
+    }
+
+    fn value(&self, sql: &str) -> String {
+        self.postgres.value_in(self.database, sql)
     }
 
     /// Another server, or the same at another place, has the slot.
     pub fn connect(&self, server: &TestServer) {
         let place = place(server, "");
-        self.postgres
-            .execute(&format!("alter subscription s connection '{place}'"));
+        self.execute(&format!("alter subscription s connection '{place}'"));
     }
 
     pub fn await_copied(&self) {
@@ -66,7 +86,7 @@ impl<'p> Subscriber<'p> {
         let mut found = String::new();
         let reached = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             await_that(sql, TIMEOUT, || {
-                found = self.postgres.value(sql);
+                found = self.value(sql);
                 found == expected
             })
         }));
@@ -85,20 +105,20 @@ impl<'p> Subscriber<'p> {
         self.await_answer(&format!("select count(*) from mark where n = {number}"), "1");
     }
 
-    /// Row by row.
+    /// Row by row. A hash is one of bytes, which are those of UTF-8 here and of its own encoding there.
     pub fn compare(&self, server: &TestServer, tables: &[&str]) {
         self.await_mark(server);
         for table in tables {
             let sum = format!(
-                "select count(*), md5(coalesce(string_agg(r, '/' order by r collate \"C\"), '')) \
+                "select count(*), md5(convert_to(coalesce(string_agg(r, '/' order by r collate \"C\"), ''), 'UTF8')) \
                  from (select t::text as r from {table} t) x"
             );
-            let (here, there) = (value(server, &sum), self.postgres.value(&sum));
+            let (here, there) = (value(server, &sum), self.value(&sum));
             if here == there {
                 continue;
             }
             let rows = format!("select t::text from {table} t order by t::text collate \"C\"");
-            let (here, there) = (value(server, &rows), self.postgres.value(&rows));
+            let (here, there) = (value(server, &rows), self.value(&rows));
             let differ: Vec<_> = here
                 .lines()
                 .zip(there.lines())
@@ -115,6 +135,6 @@ impl<'p> Subscriber<'p> {
 
     /// DROP SUBSCRIPTION drops the slot, too.
     pub fn end(self) {
-        self.postgres.execute("drop subscription s");
+        self.execute("drop subscription s");
     }
 }
