@@ -26,6 +26,7 @@ pub mod site;
 pub mod small_disk;
 pub mod storm;
 pub mod systems;
+pub mod tamper;
 pub mod valve;
 pub mod waiting;
 pub mod wire;

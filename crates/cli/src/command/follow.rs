@@ -84,7 +84,8 @@ impl Primary {
         FollowConfig {
             connect: Box::new({
                 let name = name.clone();
-                move |_| start_replication(&target, &name)
+                // Roots that were replaced count from the next connection on.
+                move |_| start_replication(&target.renewed()?, &name)
             }),
             name,
             primary: Some(Place { host, port }),

@@ -129,6 +129,13 @@ impl Target {
         Ok(target)
     }
 
+    /// The same, with its files of certificates read anew: who connects for months sees roots change.
+    pub fn renewed(&self) -> Result<Target, String> {
+        let mut target = self.clone();
+        target.read_certificates()?;
+        Ok(target)
+    }
+
     /// The others, each alone.
     pub fn others(&self) -> impl Iterator<Item = Target> + '_ {
         self.others.iter().map(|place| Target {
