@@ -4,7 +4,7 @@
 
 use mote_it::TestServer;
 use mote_it::certificates::{Authority, ELLIPTIC};
-use mote_it::clients::psql;
+use mote_it::clients::{mote, psql};
 use mote_it::cluster::{Further, NAMES, Nodes};
 use mote_it::nodes::{await_value, compare, follow_url, place, value};
 use mote_it::process::await_that;
@@ -191,6 +191,18 @@ fn a_cluster_whose_nodes_encrypt() {
         let count = value(nodes.node(index), "select count(*), min(b) > '' from t");
         assert_eq!(count, "20011|t", "{}", nodes.logs());
     }
+    // Commands log in as they are told, at whichever node it is.
+    let (cluster, to) = (nodes.cluster(), NAMES[first]);
+    let login = format!(
+        "postgres://postgres@any/postgres?sslmode=verify-full&sslrootcert={}",
+        authority.file("root.crt")
+    );
+    let said = mote(&["switchover", "--cluster", &cluster, "--to", to]).bad();
+    assert!(said.contains("add sslmode=require"), "{said}");
+    mote(&["switchover", "--cluster", &cluster, "--to", to, "--login", &login]).good();
+    assert_eq!(nodes.leader(), first);
+    let status = mote(&["cluster", "status", "--cluster", &cluster, "--login", &login]).good();
+    assert!(!status.contains("no encryption"), "{status}");
 }
 
 #[test]

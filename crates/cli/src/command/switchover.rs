@@ -9,13 +9,14 @@ use mote_driver::url::Host;
 use mote_replication::coordinator::Coordinator;
 use mote_replication::roster::Entry;
 use mote_server::etcd::Etcd;
-use mote_server::replication::follower::Place;
 
 use super::follow;
 use super::units::parse_duration;
 
 /// Between two looks at the record, and at the new primary.
 const LOOK: Duration = Duration::from_millis(5);
+/// For each answer, unless the login says otherwise.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Let another node of a cluster lead
 ///
@@ -37,7 +38,7 @@ pub struct SwitchoverArguments {
     #[arg(long, value_name = "NAME")]
     to: String,
 
-    /// How to log in at each node; the host that stands there does not matter
+    /// How to log in at each node, with sslmode and sslrootcert where they encrypt; the host that stands there does not matter
     #[arg(long, value_name = "URL", default_value = "postgres://postgres@any/postgres")]
     login: String,
 
@@ -78,13 +79,13 @@ fn switch(arguments: &SwitchoverArguments) -> Result<String, String> {
         .entry_of(record.leader)
         .ok_or("nobody knows where the cluster's leader is")?;
     let began = Instant::now();
-    let mut session = follow::open(&at(&login, leader)?, "mote switchover")?;
+    let mut session = follow::open(&at(&login, leader), "mote switchover")?;
     match follow::query(&mut session, &format!("SWITCHOVER {}", arguments.to)) {
         // The primary ends its sessions, this one perhaps before it has the answer.
         Err(error) if error.contains("57P01") => {}
         asked => drop(asked?),
     }
-    let next = at(&login, next)?;
+    let next = at(&login, next);
     while !takes_writes(&next) {
         if began.elapsed() >= arguments.timeout {
             return Err(format!(
@@ -101,16 +102,11 @@ fn switch(arguments: &SwitchoverArguments) -> Result<String, String> {
     ))
 }
 
-fn at(login: &Target, entry: &Entry) -> Result<Target, String> {
-    let place = Place {
-        host: entry.host.clone(),
-        port: entry.port,
-    };
-    let mut target = Target::parse(&format!("postgres://{place}/postgres?answer_timeout=2"))?;
-    target.user = login.user.clone();
-    target.password = login.password.clone();
-    target.database = login.database.clone();
-    Ok(target)
+/// As the login says, encryption, too.
+fn at(login: &Target, entry: &Entry) -> Target {
+    let mut target = login.at(&entry.host, entry.port);
+    target.answer_timeout.get_or_insert(ANSWER);
+    target
 }
 
 /// It leads, and its clients are answered: so it has its lease.
