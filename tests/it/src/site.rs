@@ -23,9 +23,15 @@ pub struct Site {
 
 impl Site {
     pub fn new(name: &str) -> Site {
+        Site::with(name, &[])
+    }
+
+    /// With more options for the server.
+    pub fn with(name: &str, more: &[&str]) -> Site {
         let directory = TemporaryDirectory::new(name);
         let archive = directory.path().join("archive");
         let options = ["--archive-dir", text(&archive), "--archive-timeout", "0"];
+        let options = [&options[..], more].concat();
         let server = TestServer::open(&directory.path().join("data"), &options).expect("it starts");
         Site { directory, server }
     }

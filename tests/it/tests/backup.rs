@@ -459,3 +459,56 @@ fn first_file(path: &Path) -> PathBuf {
     files.sort();
     files.into_iter().next().expect("there is a file")
 }
+
+/// Damage in the midst of an archive is not taken for its end: less than everything would come back, and nobody would be told.
+#[test]
+fn damage_to_an_archive_is_refused_before_anything_is_written() {
+    let site = Site::with("archive-damage", &["--log-segment-size", "4MB"]);
+    site.value("create table t (id int primary key, note text)");
+    let backup = site.backup("base");
+    for from in [1, 6001, 12_001] {
+        let to = from + 5999;
+        site.value(&format!(
+            "insert into t select g, repeat(md5(g::text), 30) from generate_series({from}, {to}) g"
+        ));
+        site.value("checkpoint");
+    }
+    site.archive_all();
+    let mut segments = Vec::new();
+    for database in std::fs::read_dir(site.place("archive")).expect("it is there") {
+        let files = std::fs::read_dir(database.expect("it is there").path()).expect("it is there");
+        segments.extend(files.map(|file| file.expect("it is there").path()));
+    }
+    segments.retain(|path| path.extension().is_some_and(|kind| kind == "log"));
+    segments.sort();
+    assert!(segments.len() >= 4, "{segments:?}");
+    let place = &segments[2];
+    let good = std::fs::read(place).expect("it is there");
+    let other = std::fs::read(&segments[1]).expect("it is there");
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 4;
+    let mut header = good.clone();
+    header[16] ^= 1;
+    let mut zeroed = good.clone();
+    zeroed[good.len() / 3..].fill(0);
+    for (what, bytes) in [
+        ("a flipped bit", Some(flipped)),
+        ("another system's", Some(header)),
+        ("another segment", Some(other)),
+        ("a short one", Some(good[..good.len() / 2].to_vec())),
+        ("an empty one", Some(Vec::new())),
+        ("one that ends early", Some(zeroed)),
+        ("none", None),
+    ] {
+        match bytes {
+            Some(bytes) => std::fs::write(place, bytes).expect("written"),
+            None => std::fs::remove_file(place).expect("removed"),
+        }
+        let (data, said) = site.restore(&backup, "nowhere", &[]);
+        println!("{what}: {}", said.err);
+        assert!(!said.ok && !data.exists(), "{what}: {}{}", said.out, said.err);
+        std::fs::write(place, &good).expect("written");
+    }
+    let count = site.restored_value(&backup, "whole", &[], "select count(*) from t");
+    assert_eq!(count, "18000");
+}
