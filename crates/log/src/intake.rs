@@ -45,7 +45,12 @@ impl fmt::Display for IntakeError {
                 write!(f, "log from {got} was sent, but this log ends at {expected}")
             }
             IntakeError::Fault(fault) => {
-                write!(f, "what was sent is no log at {}: {}", fault.lsn, fault.what)
+                write!(
+                    f,
+                    "what was sent is no log at {}: {}. The primary's log is damaged there, or its archive has another \
+                     server's: put a good copy of that segment into the archive, or start this node on an empty directory",
+                    fault.lsn, fault.what
+                )
             }
         }
     }

@@ -64,6 +64,16 @@ impl LogRanges {
         Ok(Some(length))
     }
 
+    /// The file that has the log at `lsn`, if there is one.
+    pub fn path_of(&self, lsn: Lsn) -> String {
+        self.path(lsn.0 / self.segment_bytes * self.segment_bytes)
+    }
+
+    /// The next read opens its file, which another one may have taken the place of.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
     fn path(&self, start: u64) -> String {
         format!("{}/{}", self.directory, segment_name(start))
     }

@@ -200,3 +200,99 @@ fn a_promoted_server_does_not_mix_its_log_into_its_predecessors_archive() {
         value(&server, "select archived_count > 0 from pg_stat_archiver") == "t"
     });
 }
+
+/// What becomes of a segment in an archive.
+enum Harm {
+    Flipped,
+    Short,
+    Empty,
+    OfAnotherSystem,
+    OfAnotherPlace,
+}
+
+/// The segment as it was, and as somebody or something left it.
+fn harmed(good: &[u8], other: &[u8], harm: &Harm) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    match harm {
+        Harm::Flipped => bytes[good.len() / 2] ^= 4,
+        Harm::Short => bytes.truncate(good.len() / 2 + 100),
+        Harm::Empty => bytes.clear(),
+        // Of the header behind its first words.
+        Harm::OfAnotherSystem => bytes[16] ^= 1,
+        Harm::OfAnotherPlace => bytes = other.to_vec(),
+    }
+    bytes
+}
+
+/// Nothing wrong is applied, somebody says which file it is, and the follower goes on when it is mended.
+#[test]
+fn a_damaged_segment_in_the_archive_is_told_and_its_follower_waits_for_a_good_one() {
+    let archive = TemporaryDirectory::new("follower-damage-log");
+    let mut primary = start("follower-damage", archive.path());
+    value(&primary, "create table t (a int primary key, b text)");
+    let data = TemporaryDirectory::new("follower-damage-b");
+    let follower = follow(&primary, &data, "b");
+    compare(&primary, &follower, &STATE);
+    follower.stop();
+    leave_behind(&primary, 1);
+    await_that(
+        "four segments are in the archive alone",
+        Duration::from_secs(60),
+        || {
+            value(&primary, "checkpoint");
+            let segments = archived_segments(archive.path());
+            let fourth = segments.get(3).and_then(|path| path.file_name());
+            fourth.is_some_and(|name| *name < *oldest_log(&primary))
+        },
+    );
+    let segments = archived_segments(archive.path());
+    let place = &segments[2];
+    let name = place
+        .file_name()
+        .expect("it has one")
+        .to_string_lossy()
+        .into_owned();
+    let (good, other) = (
+        std::fs::read(place).expect("it is there"),
+        std::fs::read(&segments[3]).expect("it is there"),
+    );
+    let replace = |bytes: &[u8]| {
+        let aside = archive.path().join("aside");
+        std::fs::write(&aside, bytes).expect("written");
+        std::fs::rename(&aside, place).expect("renamed");
+    };
+    // Each time from the same place: what it has taken meanwhile is taken from it.
+    let kept = TemporaryDirectory::new("follower-damage-kept");
+    let copy = |from: &Path, to: &Path| {
+        // It may not be there.
+        let _ = std::fs::remove_dir_all(to);
+        let (from, to) = (from.display().to_string(), to.display().to_string());
+        mote_it::clients::program("cp", &["-a", &from, &to], Path::new("/"), "it is everywhere").good();
+    };
+    let own = mote_it::nodes::place(&data);
+    copy(&own, &kept.path().join("data"));
+    for harm in [
+        Harm::Flipped,
+        Harm::Short,
+        Harm::Empty,
+        Harm::OfAnotherSystem,
+        Harm::OfAnotherPlace,
+    ] {
+        copy(&kept.path().join("data"), &own);
+        replace(&harmed(&good, &other, &harm));
+        let before = primary.log().len();
+        let follower = follow_url(&primary.url(), &data, "b").expect("it serves what it has");
+        await_that("somebody names the segment", Duration::from_secs(30), || {
+            primary.log()[before..].contains(&name) || follower.log().contains("archive")
+        });
+        let rows: u64 = value(&follower, "select count(*) from t")
+            .parse()
+            .expect("a number");
+        assert!(rows < 24_000, "{rows}");
+        replace(&good);
+        compare(&primary, &follower, &STATE);
+        println!("{}\n{}", &primary.log()[before..], follower.log());
+        follower.stop();
+    }
+    primary.assert_unharmed();
+}

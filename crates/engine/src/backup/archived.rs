@@ -46,7 +46,9 @@ impl ArchivedLog {
 
     /// From where on the archive has everything below the segment of `lsn`, without a gap; that segment's start, if it has
     /// nothing there.
-    pub fn reaches_below(&self, lsn: Lsn) -> io::Result<Lsn> {
+    /// Files are opened anew from here on: a damaged one may have been replaced.
+    pub fn reaches_below(&mut self, lsn: Lsn) -> io::Result<Lsn> {
+        self.ranges.close();
         let names = self.disk.list(&self.directory)?;
         let archived: BTreeSet<u64> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
         let mut start = lsn.0 / self.segment_bytes * self.segment_bytes;
@@ -58,8 +60,15 @@ impl ArchivedLog {
         Ok(Lsn(start))
     }
 
-    /// As [`LogRanges::read`].
+    /// As [`LogRanges::read`]. Nobody recycles a file here: one that is there and not of this log is an error.
     pub fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        self.ranges.read(from, buffer)
+        let read = self.ranges.read(from, buffer)?;
+        let path = self.ranges.path_of(from);
+        match read {
+            None if self.disk.exists(&path)? => Err(io::Error::other(format!(
+                "{path} is no segment of this database's log"
+            ))),
+            read => Ok(read),
+        }
     }
 }

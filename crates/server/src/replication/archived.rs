@@ -101,8 +101,8 @@ struct Asked {
     wanted: VecDeque<Lsn>,
     reading: Option<Lsn>,
     ready: VecDeque<(Lsn, Option<Vec<u8>>)>,
-    /// Said last, so that the same is not said again.
-    told: String,
+    /// Said last, and of which position: the same is not said again before that could be read.
+    told: (String, Lsn),
 }
 
 struct Shared {
@@ -193,8 +193,10 @@ impl Shared {
                 drop(asked);
                 let found = archive.reaches_below(lsn);
                 asked = self.asked.lock();
+                // Of before: what was wrong there may have been put right.
+                asked.ready.clear();
                 asked.found = Some(found.unwrap_or_else(|error| {
-                    asked.tell(&archive, &error);
+                    asked.tell(&archive, &error, Lsn::ZERO);
                     lsn
                 }));
             } else if let Some(from) = asked.wanted.pop_front() {
@@ -204,9 +206,12 @@ impl Shared {
                 asked = self.asked.lock();
                 asked.reading = None;
                 let piece = read.unwrap_or_else(|error| {
-                    asked.tell(&archive, &error);
+                    asked.tell(&archive, &error, from);
                     None
                 });
+                if piece.is_some() && from >= asked.told.1 {
+                    asked.told.0.clear();
+                }
                 asked
                     .ready
                     .push_back((from, piece.map(|length| buffer[..length].to_vec())));
@@ -223,14 +228,15 @@ impl Shared {
 }
 
 impl Asked {
-    fn tell(&mut self, archive: &ArchivedLog, error: &io::Error) {
+    fn tell(&mut self, archive: &ArchivedLog, error: &io::Error, at: Lsn) {
         let told = format!(
-            "the archive {} could not be read for a follower: {error}",
+            "the archive {} could not be read for a follower, which waits: {error}. Put a good copy there, or start the \
+             follower on an empty directory",
             archive.name()
         );
-        if self.told != told {
+        if self.told.0 != told {
             eprintln!("mote: warning: {told}");
-            self.told = told;
+            self.told = (told, at);
         }
     }
 }
