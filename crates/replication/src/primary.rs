@@ -598,7 +598,8 @@ impl Primary {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "not a report"));
                 };
                 // It cannot have what it was not sent, nor have answered what was not asked.
-                if progress.received > stream.position.max(self.end) || beat_ns > now_ns {
+                let most = progress.received.max(progress.flushed).max(progress.applied);
+                if most > stream.position.max(self.end) || beat_ns > now_ns {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "an impossible report"));
                 }
                 self.quorum.reported(stream.id, stream.number, progress, beat_ns);

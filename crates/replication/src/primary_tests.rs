@@ -622,6 +622,28 @@ fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
     assert!(world.primary.slots().get("b").is_some_and(|slot| slot.lost));
 }
 
+/// What it says of its disk and of its tables is judged as what it says to have received: commits count on it.
+#[test]
+fn nobody_has_synced_or_applied_what_was_never_sent() {
+    for (flushed, applied) in [(u64::MAX, 0), (0, u64::MAX)] {
+        let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");
+        let mut world = world(vec![Rule::Names(names)]);
+        let mut wire = world.ask(&hello());
+        start_of(&mut wire);
+        let progress = Progress {
+            received: Lsn(2 * START),
+            flushed: Lsn(flushed),
+            applied: Lsn(applied),
+        };
+        let said = wire.say(&Message::Report { progress, beat_ns: 0 });
+        assert!(said.expect("the stream stands"));
+        world.pass();
+        world.step();
+        assert!(world.primary.streams.is_empty());
+        assert_eq!(world.primary.agreed(), Progress::default());
+    }
+}
+
 /// Nothing of the term is stable: another may lead next, and cut both logs at what was stable before.
 #[test]
 fn a_slot_begins_no_higher_than_what_is_known_to_be_stable() {
