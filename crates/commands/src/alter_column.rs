@@ -1,8 +1,8 @@
 //! Columns of existing tables: added, dropped, given another type, made an identity.
 //!
 //! A column whose value is the same for all rows that exist is added without touching them: the layout answers for it. A
-//! dropped column keeps its place, since positions are attribute numbers. What cannot be done this way rewrites the
-//! table (`rebuild`).
+//! dropped column keeps its place, since positions are attribute numbers. What cannot be done this way, or would be one layout
+//! too many, rewrites the table (`rebuild`).
 //!
 //! `dropped`: DROP COLUMN, and who depends on a column.
 
@@ -72,7 +72,14 @@ pub(super) fn add_defined(
     let position = table.columns.len() - 1;
     // An empty table takes any column by its layout alone, whatever the default is.
     let empty = row_checks::is_empty(&old, context);
-    if !empty && differs_by_row(&table.columns[position], context)? {
+    let engine = context.database.engine();
+    let takes_layout = engine
+        .table(TableId(table.table))
+        .is_some_and(|table| table.takes_layout());
+    if !takes_layout && !empty {
+        refuse_nulls(&old, table, &table.columns[position], context)?;
+    }
+    if !takes_layout || !empty && differs_by_row(&table.columns[position], context)? {
         // The expression is bound over a table that has the column.
         write::put(StoredObject::Relation(table.clone()), context)?;
         create_table::check_generated(table, position, &[], context)?;
@@ -83,6 +90,24 @@ pub(super) fn add_defined(
         write::put(StoredObject::Relation(table.clone()), context)?;
         create_table::check_generated(table, position, &[], context)
     }
+}
+
+/// Rows that exist would have NULL in a column that takes none.
+fn refuse_nulls(
+    old: &StoredRelation,
+    table: &StoredRelation,
+    column: &StoredColumn,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let has_value = column.generated.is_some()
+        || column.identity_always.is_some()
+        || column.owned_sequence.is_some()
+        || default_of(column, context).is_some();
+    if !column.not_null || has_value {
+        return Ok(());
+    }
+    let error = row_checks::contains_nulls(table, &column.name, context);
+    row_checks::refuse_rows(old, context, || error)
 }
 
 /// A column's default: its own, else that of its domain.

@@ -257,6 +257,11 @@ impl Table {
         RowView::new(self.layout(layout), bytes).under(newest)
     }
 
+    /// Another layout can be added. A table that has had all of them is to be written anew, which leaves one.
+    pub fn takes_layout(&self) -> bool {
+        self.next_layout_number().is_some()
+    }
+
     /// The lowest number no layout has had.
     pub(crate) fn next_layout_number(&self) -> Option<u8> {
         self.layouts

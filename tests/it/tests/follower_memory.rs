@@ -1,0 +1,76 @@
+//! A follower whose memory is less than what it replays: old versions, for which the collector has had no time yet, do not end
+//! the replay.
+
+use mote_it::TestServer;
+use mote_it::nodes::{await_replay, await_value, compare, place, value};
+use mote_it::server::TemporaryDirectory;
+
+/// Of a paused follower with little memory.
+fn replays_much_at_once(name: &str, setup: &str, changes: &str, state: &[&str]) {
+    let primary = TestServer::start_with(name, &["--log-segment-size", "4MB"]);
+    value(&primary, setup);
+    let data = TemporaryDirectory::new(&format!("{name}-b"));
+    let options = ["--follow", &primary.url(), "--name", "b", "--memory", "64MB"];
+    let follower =
+        TestServer::open(&place(&data), &options).unwrap_or_else(|said| panic!("no follower: {said}"));
+    await_replay(&primary, &follower);
+    value(&follower, "select pg_wal_replay_pause()");
+    await_value(&follower, "select pg_get_wal_replay_pause_state()", "paused");
+    value(&primary, changes);
+    value(&follower, "select pg_wal_replay_resume()");
+    await_replay(&primary, &follower);
+    compare(&primary, &follower, state);
+    assert!(!follower.log().contains("replay has stopped"));
+    follower.stop();
+}
+
+#[test]
+fn commits_that_supersede_one_another() {
+    replays_much_at_once(
+        "follower-memory-rows",
+        "create table t (id int primary key, v text); insert into t select g, '' from generate_series(1, 20) g",
+        "do $$ begin for i in 1 .. 1500 loop
+           update t set v = repeat(md5(i::text), 6000) where id = 1 + i % 20; commit;
+         end loop; end $$",
+        &["select id, md5(v) from t order by id"],
+    );
+}
+
+/// Each definition of a table has all layouts that its rows may have.
+#[test]
+fn definitions_that_supersede_one_another() {
+    replays_much_at_once(
+        "follower-memory-definitions",
+        "create table t (id int primary key); insert into t values (1)",
+        "do $$ begin for i in 1 .. 140 loop
+           execute format('alter table t add column c%s text default %L', i, repeat('x', 700)); commit;
+         end loop; end $$",
+        &["select md5(t::text) from t"],
+    );
+}
+
+/// What is gone gives its memory back here as there.
+#[test]
+fn tables_that_are_emptied_rebuilt_and_dropped() {
+    replays_much_at_once(
+        "follower-memory-tables",
+        "create table kept (id int primary key, v text); create table rebuilt (id int primary key, v text);
+         insert into rebuilt select g, repeat(md5(g::text), 20) from generate_series(1, 5000) g;
+         create table changed (id int primary key, v text); create index on changed (v)",
+        "do $$ begin for i in 1 .. 30 loop
+           truncate kept; commit;
+           insert into kept select g, repeat(md5(g::text), 20) from generate_series(1, 5000) g; commit;
+           execute format('create table dropped%s as select * from kept', i); commit;
+           execute format('drop table dropped%s', i); commit;
+           execute format('alter table rebuilt alter column id type %s', (array['int', 'bigint'])[1 + i % 2]); commit;
+           delete from changed; commit;
+           insert into changed select g, md5((g * i)::text) from generate_series(1, 20000) g; commit;
+           update changed set v = md5(v); commit;
+         end loop; end $$",
+        &[
+            "select count(*), sum(id), md5(string_agg(v, '' order by id)) from kept",
+            "select count(*), sum(id) from rebuilt",
+            "select count(*), sum(id), md5(string_agg(v, '' order by id)) from changed",
+        ],
+    );
+}
