@@ -91,7 +91,7 @@ struct Sending {
     knew_stable: Lsn,
     /// The horizon it was told last, and when it was told anything.
     told: Lsn,
-    /// Since when the horizon is above that, or will be with the flush that is under way.
+    /// Since when the horizon is above that.
     untold_ns: Option<u64>,
     beat_ns: u64,
     heard_ns: u64,
@@ -140,8 +140,8 @@ pub struct Primary {
     outbid: Option<u32>,
     /// Somebody waits for what followers have received or applied.
     eager: bool,
-    /// What enough others had when the last step ended.
-    stepped: Progress,
+    /// What commits could count on when the last step ended.
+    stepped: Levels,
     /// The last step left a stream before all was heard, or all sent that its socket would take.
     unfinished: bool,
     /// A flush that takes longer silences this node.
@@ -183,7 +183,7 @@ impl Primary {
             next_stream: 1,
             outbid: None,
             eager: false,
-            stepped: Progress::default(),
+            stepped: Levels::default(),
             unfinished: false,
             flush_limit_ns: u64::MAX,
             flush_seen: None,
@@ -201,9 +201,13 @@ impl Primary {
         self.quorum.levels()
     }
 
-    /// What enough others have of the log, perhaps before it is flushed here.
-    pub fn agreed(&self) -> Progress {
-        self.quorum.agreed()
+    /// What commits that wait for others can count on.
+    fn agreed(&self) -> Levels {
+        let local = Lsn::ZERO;
+        Levels {
+            local,
+            ..self.levels()
+        }
     }
 
     /// Commits wait for somebody.
@@ -223,11 +227,8 @@ impl Primary {
 
     /// The next step has something to do that no socket tells of.
     pub fn is_behind(&self) -> bool {
-        let stable = self.levels().stable;
         let lacks = |stream: &Sending| {
-            let news = stable > stream.told && (self.eager || stream.untold_ns.is_none());
-            (stream.wire.is_idle() && (stream.position < self.written || news))
-                || stream.told_eager != self.eager
+            (stream.wire.is_idle() && stream.position < self.written) || stream.told_eager != self.eager
         };
         self.stepped != self.agreed() || self.streams.iter().any(lacks)
     }
@@ -659,17 +660,13 @@ impl Primary {
     /// while. Else a heartbeat now and then. Not to be called while a flush hangs.
     fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn) -> io::Result<()> {
         let due = self.beat_is_due(index, now_ns);
-        // What others have will be stable when this node's flush ends, of which nobody tells this thread.
-        let coming = self.agreed().flushed.max(stable);
         let stream = &mut self.streams[index];
-        let since_ns = match coming > stream.told {
+        let since_ns = match stable > stream.told {
             true => Some(*stream.untold_ns.get_or_insert(now_ns)),
             false => None,
         };
-        let over = since_ns.is_some_and(|since_ns| now_ns >= since_ns + TELL_DELAY_NS);
-        let moved = stable > stream.told && (self.eager || over);
-        // A flush that takes longer finds nobody who would tell, and rouses this thread.
-        stream.untold_ns = since_ns.filter(|_| !over || moved);
+        stream.untold_ns = since_ns;
+        let moved = since_ns.is_some_and(|since_ns| self.eager || now_ns >= since_ns + TELL_DELAY_NS);
         let news = moved || self.eager != stream.told_eager;
         if (due || news) && stream.wire.is_idle() {
             let beat = Message::Beat {

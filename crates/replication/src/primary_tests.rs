@@ -505,23 +505,9 @@ fn a_flush_that_no_follower_has_synced_leaves_nothing_to_do() {
     world.primary.flushing(Lsn(end + 4096), [&[1; 4096], &[]], 5);
     report(&mut world, end + 8192);
     world.step();
-    let agreed = world.primary.agreed();
-    assert_eq!(
-        agreed.flushed,
-        Lsn(end + 8192),
-        "the log needs only its own flush now"
-    );
-    assert_eq!(world.primary.levels().stable, Lsn(end + 4096));
     world.primary.flushed(Lsn(end + 8192));
-    assert_eq!(world.primary.levels().stable, Lsn(end + 8192));
-    assert!(
-        !world.primary.is_behind(),
-        "the follower hears of it with the next flush, or when it is time"
-    );
-    assert!(world.primary.due_ns().is_some());
-    world.primary.set_eager(true);
-    assert!(world.primary.is_behind(), "somebody waits for what it applies");
-    world.primary.set_eager(false);
+    assert!(world.primary.is_behind(), "commits may be told of");
+    world.step();
     // One that could not be sent at once.
     world.primary.flush_begun(Lsn(end + 12_288));
     world.primary.flushed(Lsn(end + 12_288));
@@ -640,7 +626,8 @@ fn nobody_has_synced_or_applied_what_was_never_sent() {
         world.pass();
         world.step();
         assert!(world.primary.streams.is_empty());
-        assert_eq!(world.primary.agreed(), Progress::default());
+        let levels = world.primary.levels();
+        assert_eq!((levels.stable, levels.applied), (Lsn::ZERO, Lsn::ZERO));
     }
 }
 

@@ -63,8 +63,6 @@ pub struct Quorum {
     rules: Vec<Rule>,
     followers: BTreeMap<NodeId, Follower>,
     levels: Levels,
-    /// What enough others have, here or not.
-    agreed: Progress,
 }
 
 impl Quorum {
@@ -76,14 +74,12 @@ impl Quorum {
             rules,
             followers: BTreeMap::new(),
             levels: Levels::default(),
-            agreed: Progress::default(),
         }
     }
 
     /// Several: all must be met.
     pub fn set_rules(&mut self, rules: Vec<Rule>) {
         self.rules = rules;
-        self.count();
     }
 
     /// A stream begins; what the directory reported on another one is forgotten.
@@ -95,7 +91,6 @@ impl Quorum {
             answered_ns: None,
         };
         self.followers.insert(id, follower);
-        self.count();
     }
 
     pub fn closed(&mut self, id: NodeId, stream: u64) {
@@ -105,7 +100,6 @@ impl Quorum {
             .is_some_and(|follower| follower.stream == stream)
         {
             self.followers.remove(&id);
-            self.count();
         }
     }
 
@@ -134,16 +128,6 @@ impl Quorum {
     /// How far commits count, `filled` apart.
     pub fn levels(&self) -> Levels {
         self.levels
-    }
-
-    /// What enough others have, as the rules count them; never below what counted once. May lie above what is durable here:
-    /// the log takes the lower, and so needs nobody when its own flush is the last to end.
-    pub fn agreed(&self) -> Progress {
-        Progress {
-            received: self.agreed.received.max(self.levels.received),
-            flushed: self.agreed.flushed.max(self.levels.stable),
-            applied: self.agreed.applied.max(self.levels.applied),
-        }
     }
 
     /// Until `within` after this moment of the writer's own clock no quorum can have promised itself to another: the
@@ -234,28 +218,22 @@ impl Quorum {
     }
 
     fn count(&mut self) {
+        let local = self.levels.local;
         let agreed = |of: fn(&Progress) -> Lsn| {
-            let each = self
+            let mut each = self
                 .rules
                 .iter()
-                .map(|rule| self.agreed_by(rule, |f| of(&f.progress)).unwrap_or_default());
-            let least = each.min().unwrap_or(Lsn(u64::MAX));
-            if least >= self.term_end { least } else { Lsn::ZERO }
+                .map(|rule| self.agreed_by(rule, |f| of(&f.progress)));
+            let least = each.try_fold(local, |least, agreed| Some(least.min(agreed?)))?;
+            (least >= self.term_end).then_some(least)
         };
-        let agreed = Progress {
-            received: agreed(|progress| progress.received),
-            flushed: agreed(|progress| progress.flushed),
-            applied: agreed(|progress| progress.applied),
-        };
-        let local = match self.levels.local {
-            local if local >= self.term_end => local,
-            _ => Lsn::ZERO,
-        };
-        let raise = |level: &mut Lsn, to: Lsn| *level = (*level).max(to.min(local));
-        raise(&mut self.levels.received, agreed.received);
-        raise(&mut self.levels.stable, agreed.flushed);
-        raise(&mut self.levels.applied, agreed.applied);
-        self.agreed = agreed;
+        let received = agreed(|progress| progress.received);
+        let stable = agreed(|progress| progress.flushed);
+        let applied = agreed(|progress| progress.applied);
+        let raise = |level: &mut Lsn, to: Option<Lsn>| *level = (*level).max(to.unwrap_or_default());
+        raise(&mut self.levels.received, received);
+        raise(&mut self.levels.stable, stable);
+        raise(&mut self.levels.applied, applied);
     }
 
     /// What enough of those that the rule names have reached; `None`: too few are there.

@@ -19,7 +19,7 @@ use mote_engine::{Engine, HorizonListener, Horizons, Level, Moved};
 use mote_log::{Agreed, LogHold, LogTap};
 use mote_replication::history::History;
 use mote_replication::member::lease_end_ns;
-use mote_replication::message::{Hello, Message, Progress};
+use mote_replication::message::{Hello, Message};
 use mote_replication::names::SyncNames;
 use mote_replication::node;
 use mote_replication::primary::{Primary, PrimaryConfig};
@@ -533,17 +533,13 @@ fn hear_hello(wire: &mut Wire) -> io::Result<Option<Hello>> {
     }
 }
 
-/// What the log is to wait for beside its own flush. `None`: nobody.
+/// What the log is to wait for. `None`: nobody.
 fn agreed(primary: &Primary) -> Option<Agreed> {
-    let Progress {
-        received,
-        flushed,
-        applied,
-    } = primary.agreed();
+    let levels = primary.levels();
     primary.waits().then_some(Agreed {
-        received,
-        flushed,
-        applied,
+        received: levels.received,
+        flushed: levels.stable,
+        applied: levels.applied,
     })
 }
 

@@ -8,12 +8,12 @@ use mote_common::Lsn;
 use mote_common::env::sim::SimDisk;
 use mote_log::range::LogRanges;
 use mote_log::scan::LogScan;
-use mote_log::{Agreed, FrameKind, Log, LogPosition, LogTap};
+use mote_log::{FrameKind, Log, LogPosition, LogTap};
 use mote_replication::NodeId;
 use mote_replication::gate::{Gate, LEVELS, Level, Levels};
 use mote_replication::history::History;
 use mote_replication::member::{Act, lease_end_ns};
-use mote_replication::message::{Hello, Progress};
+use mote_replication::message::Hello;
 use mote_replication::primary::{Primary, PrimaryConfig};
 use mote_replication::quorum::Quorum;
 use mote_replication::record::Record;
@@ -162,20 +162,6 @@ impl Leading {
             filled: self.log.filled(),
             ..self.hub().levels()
         }
-    }
-
-    fn agreed(&self) -> Option<Agreed> {
-        let hub = self.hub();
-        let Progress {
-            received,
-            flushed,
-            applied,
-        } = hub.agreed();
-        hub.waits().then_some(Agreed {
-            received,
-            flushed,
-            applied,
-        })
     }
 
     pub fn accept(&mut self, wire: Wire, hello: &Hello, now_ns: u64) -> Result<(), Trouble> {
@@ -347,31 +333,25 @@ impl Leading {
     /// Clients hear of what counts; and what is stable is compared with what ever was.
     fn tell(&mut self, life: &Life, around: &mut Around) -> Result<(), String> {
         let levels = self.levels();
-        // As the server does: what the others have may lie above this node's flush, whose end then makes it stable.
-        self.log.set_agreed(self.agreed());
-        let stable = self.log.stable();
-        if stable < levels.stable {
+        self.log.raise_agreed(levels.stable);
+        if self.log.stable() < levels.stable {
             return Err(format!("{} is stable, but not to the log", levels.stable));
         }
-        if stable > self.compared {
+        if levels.stable > self.compared {
             let from = around.oracle.end();
             around
                 .oracle
-                .became_stable(&life.disk, self.compared, stable, life.id)?;
+                .became_stable(&life.disk, self.compared, levels.stable, life.id)?;
             around.report.stable_bytes += around.oracle.end().0 - from.0;
-            self.compared = stable;
+            self.compared = levels.stable;
         }
-        let log = &self.log;
-        self.gate.release_reached(
-            |level| log.reached(level),
-            |level, ts, commit| {
-                // Weaker levels promise less, where those who have received something may lose it.
-                if level >= Level::On || around.receivers_last && level == Level::RemoteWrite {
-                    around.report.acknowledged += 1;
-                    around.oracle.acknowledged(commit, ts);
-                }
-            },
-        );
+        self.gate.release(&levels, |level, ts, commit| {
+            // Weaker levels promise less, where those who have received something may lose it.
+            if level >= Level::On || around.receivers_last && level == Level::RemoteWrite {
+                around.report.acknowledged += 1;
+                around.oracle.acknowledged(commit, ts);
+            }
+        });
         Ok(())
     }
 }
