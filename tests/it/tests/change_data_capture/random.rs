@@ -240,7 +240,11 @@ impl Generator {
         self.scratch += 1;
         let number = self.scratch;
         match self.prng.below(5) {
-            0 => (String::new(), format!("create table scratch_{number} (a int); insert into scratch_{number} values (1);")),
+            // What was made before goes: a million changes would else fill the memory with it.
+            0 => (
+                String::new(),
+                "drop table if exists scratch; create table scratch (a int); insert into scratch values (1);".into(),
+            ),
             1 => {
                 self.columns += 1;
                 let add = format!("alter table keyed add column c{} int default {number};", self.columns);
@@ -250,7 +254,7 @@ impl Generator {
                 let add = format!("alter table whole add column w{number} text default 'w{number}';");
                 (add.clone(), add)
             }
-            3 => (String::new(), "create index on keyed (at); vacuum analyze keyed;".into()),
+            3 => (String::new(), "drop index if exists keyed_at; create index keyed_at on keyed (at); vacuum analyze keyed;".into()),
             _ => (String::new(), "alter table part alter column v set default 'd'; alter table indexed alter column v drop default;".into()),
         }
     }
