@@ -134,14 +134,7 @@ impl InputAudit {
             ),
             mean_lines(self.lines, self.new_orders),
             uniform_lines(&self.orders_by_lines),
-            // A tenth of the items and a tenth of the stock rows are marked.
-            share(
-                "order lines of brands",
-                self.brand_lines,
-                self.priced_lines,
-                0.9,
-                1.1,
-            ),
+            brand_lines(self.brand_lines, self.priced_lines, warehouses),
             share(
                 "payments by last name",
                 self.payments_by_name,
@@ -180,9 +173,33 @@ impl InputAudit {
 /// Judges a share in percent. The specification's bounds are meant for two-hour runs: for small samples they are
 /// widened to four standard deviations around their middle, so that a short run does not fail by chance.
 pub(super) fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Verdict {
+    share_of_clusters(what, (hits, sample), (low, high), 0.0)
+}
+
+/// Lines of one item share its mark, and NURand draws items so unlike that they are worth this many of equal weight: one over
+/// the sum of the squares of NURand(8191, 1, 100000)'s probabilities, whatever C is.
+const EQUAL_ITEMS: f64 = 5_572.0;
+
+/// A tenth of the items and a tenth of the stock rows are marked, which ones the load has drawn. A run of any length sees that one draw:
+/// how far the marked ones' weight is from a hundredth does not become less with the number of lines.
+fn brand_lines(hits: u64, sample: u64, warehouses: i32) -> Verdict {
+    let mark: f64 = 0.1;
+    // The square of an item's mark times its stock rows' mean mark.
+    let square = mark * (mark * mark + mark * (1.0 - mark) / f64::from(warehouses.max(1)));
+    let of_the_load = (square - mark.powi(4)) / EQUAL_ITEMS;
+    share_of_clusters("order lines of brands", (hits, sample), (0.9, 1.1), of_the_load)
+}
+
+/// `variance`: of the share itself, beside that of drawing the sample.
+fn share_of_clusters(
+    what: &'static str,
+    (hits, sample): (u64, u64),
+    (low, high): (f64, f64),
+    variance: f64,
+) -> Verdict {
     let value = 100.0 * hits as f64 / sample.max(1) as f64;
     let middle = (low + high) / 200.0;
-    let slack = 400.0 * (middle * (1.0 - middle) / sample.max(1) as f64).sqrt();
+    let slack = 400.0 * (middle * (1.0 - middle) / sample.max(1) as f64 + variance).sqrt();
     let (low, high) = (
         low.min(100.0 * middle - slack).max(0.0),
         high.max(100.0 * middle + slack).min(100.0),
@@ -253,6 +270,17 @@ mod tests {
         counts[3] = 11_000;
         assert!(!uniform_lines(&counts).pass);
         assert!(uniform_lines(&[0; 11]).pass);
+    }
+
+    /// Seen: 1.106 % of 226,121 lines over rows that were marked as they should be.
+    #[test]
+    fn brands_are_judged_by_what_a_load_may_draw() {
+        let verdict =
+            |percent: f64, warehouses| brand_lines((percent * 10_000.0) as u64, 1_000_000, warehouses).pass;
+        assert!(verdict(1.106, 4) && verdict(0.9, 4) && verdict(1.4, 1) && verdict(1.15, 100));
+        // Items alone are marked, stock rows alone, nothing is, or twice as much.
+        assert!([10.0, 0.0, 2.0, 0.5].iter().all(|&percent| !verdict(percent, 4)));
+        assert!(!verdict(1.2, 100) && !verdict(0.8, 100) && !verdict(1.6, 1));
     }
 
     #[test]
