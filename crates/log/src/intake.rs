@@ -144,10 +144,18 @@ impl Intake {
 
     /// Where complete frames that are written end. Nothing new is known of bytes that were checked and found no room.
     fn whole(&self) -> Lsn {
-        match self.frames.position() {
-            position if position <= self.written => position,
+        match self.frames_end() {
+            end if end <= self.written => end,
             _ => self.flushed,
         }
+    }
+
+    /// Where the last frame taken ends. Behind a gap that is before the gap until the next term's first frame is here:
+    /// whoever opens this log again finds that end, and must find the log from there at whoever leads.
+    fn frames_end(&self) -> Lsn {
+        let here = self.frames.position();
+        let begins = self.coming.iter().find(|mark| mark.start == here);
+        begins.map_or(here, |mark| mark.previous_end)
     }
 
     /// No header of a frame stands in the files from here on, whatever came of the writes: for who scans them.

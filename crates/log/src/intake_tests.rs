@@ -9,6 +9,7 @@ use mote_common::prng::Prng;
 
 use super::super::range::LogRanges;
 use super::super::scan::{LogScan, scan_log, scan_log_to};
+use super::super::stream::FrameStream;
 use super::super::*;
 use super::{Intake, IntakeError};
 
@@ -302,6 +303,51 @@ fn a_term_behind_a_torn_frame_is_seen_at_once() {
     intake.write(Lsn(SEGMENT_BYTES), &all).expect("it is the log");
     assert_eq!(intake.sync().expect("the disk works"), second.log.flushed());
     assert_eq!(intake.term(), Some(2));
+}
+
+/// The primary keeps log from the end that it is told: one behind the gap would not be found again after a restart.
+#[test]
+fn the_gap_before_a_term_is_not_told_as_log_until_the_terms_first_frame_is_here() {
+    let here = SimDisk::new(1);
+    let first = fresh_leader(&here);
+    first.commit(10);
+    first.log.flush_step();
+    first.commit(200_000);
+    let block = scan(&here).end;
+    // Of the second flush nothing reaches the disk, of the first all but what filled its block.
+    let term_end = {
+        let mut frames = FrameStream::resume(Lsn(SEGMENT_BYTES), None);
+        frames.feed(&first.read(Lsn(SEGMENT_BYTES), block));
+        let mut end = Lsn(SEGMENT_BYTES);
+        while let Ok(Some(frame)) = frames.next_frame() {
+            if frame.header.kind != FrameKind::Pad {
+                end = frame.header.end();
+            }
+        }
+        end
+    };
+    assert!(term_end < block);
+    cut_log(&*env(&here, 5).0.disk, SYSTEM, SEGMENT_BYTES, term_end).expect("it is cut");
+    let position = LogPosition {
+        term: 2,
+        end: term_end,
+        ..LogPosition::fresh(SYSTEM, SEGMENT_BYTES)
+    };
+    let second = leader(&here, position);
+    let mark = second.log.began();
+    assert_eq!((mark.previous_end, mark.start), (term_end, block));
+
+    let disk = SimDisk::new(2);
+    let mut intake = follower(&disk, vec![mark]);
+    let before = second.read(Lsn(SEGMENT_BYTES), block);
+    intake.write(Lsn(SEGMENT_BYTES), &before).expect("it is the log");
+    assert_eq!(intake.sync().expect("the disk works"), term_end);
+    assert_eq!((intake.received(), intake.wants()), (term_end, block));
+    assert_eq!(scan(&disk).end, term_end);
+    let rest = second.read(block, second.log.flushed());
+    intake.write(block, &rest).expect("it is the log");
+    assert_eq!(intake.sync().expect("the disk works"), second.log.flushed());
+    assert_eq!(scan(&disk).end, second.log.flushed());
 }
 
 /// What was taken before stays sound, and who opens the log again goes on where it ends.

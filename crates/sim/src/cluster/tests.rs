@@ -34,7 +34,7 @@ fn seeds_that_failed_once_hold() {
         let report = run_cluster(seed, options);
         report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
-    for seed in [5_000_432, 5_001_184] {
+    for seed in [5_000_432, 5_001_184, 2_014_577] {
         let report = run_cluster(seed, ClusterOptions::default());
         report.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
