@@ -165,7 +165,7 @@ fn add_layout(
     let missing = (!matches!(value, Datum::Null)).then(|| {
         let mut bytes = Vec::new();
         encode_storage(&value, ty, &mut bytes);
-        bytes.into_boxed_slice()
+        bytes.into()
     });
     let id = TableId(table.table);
     let storage = context.database.engine().table(id);

@@ -3,13 +3,19 @@
 //! Definitions are rows of the engine's own catalog table ([`CATALOG_TABLE`]), written in the transaction that makes the
 //! change: rollback, recovery and standbys need nothing special. One row per object:
 //! ```text
-//! 0 1 format (1)   1 1 kind (1 table, 2 index, 3 sequence)   2 ... fields in the order of the structs below;
+//! 0 1 format (1 or 2)   1 1 kind (1 table, 2 index, 3 sequence)   2 ... fields in the order of the structs below;
 //! integers little-endian, lists with a u16 count in front, byte strings with a u32 length in front
+//! layout: u8 number, u16 columns; of format 2: u16 leading columns that are those of the layout before, left out here;
+//!         then per column u8 class, u8 nullable, u8 1 and the bytes that older rows read as, or u8 0
 //! ```
+//! Format 2 is that of tables with several layouts: each differs from the one before by its last column, mostly, and a
+//! definition with all columns of all of them would take megabytes after some hundred ADD COLUMN.
 //! Names, types and constraints are the SQL layer's rows in [`SQL_CATALOG_TABLE`]; the engine never reads those.
 
+use std::sync::Arc;
+
 use super::key_program::{KeyClass, KeyColumn, KeySource};
-use super::layout::{ColumnStorage, Layout, StorageClass};
+use super::layout::{ColumnStorage, LAYOUTS_MAX, Layout, StorageClass};
 use crate::index::IndexMethod;
 use mote_common::{IndexId, TableId};
 
@@ -21,6 +27,8 @@ pub const SQL_CATALOG_TABLE: TableId = TableId(2);
 pub const FIRST_USER_TABLE: TableId = TableId(16);
 
 const FORMAT: u8 = 1;
+/// Layouts leave out what they share with the one before.
+const FORMAT_SHARING: u8 = 2;
 /// The method of an index stands above three flags.
 const METHOD_SHIFT: u8 = 3;
 
@@ -91,15 +99,7 @@ impl Definition {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORMAT];
         match self {
-            Definition::Table(table) => {
-                out.push(1);
-                put_u32(&mut out, table.id.0);
-                put_count(&mut out, table.layouts.len());
-                table
-                    .layouts
-                    .iter()
-                    .for_each(|layout| encode_layout(layout, &mut out));
-            }
+            Definition::Table(table) => encode_table(table, &mut out),
             Definition::Index(index) => {
                 out.push(2);
                 put_u32(&mut out, index.id.0);
@@ -133,22 +133,11 @@ impl Definition {
 
     pub fn decode(bytes: &[u8]) -> Result<Definition, DefinitionCorrupt> {
         let mut input = Input(bytes);
-        if input.u8()? != FORMAT {
-            return Err(DefinitionCorrupt("unknown format"));
-        }
-        let definition = match input.u8()? {
-            1 => {
-                let id = TableId(input.u32()?);
-                let count = input.u16()?;
-                let layouts = (0..count)
-                    .map(|_| decode_layout(&mut input))
-                    .collect::<Result<Vec<_>, _>>()?;
-                if layouts.is_empty() {
-                    return Err(DefinitionCorrupt("a table without a layout"));
-                }
-                Definition::Table(TableDefinition { id, layouts })
+        let definition = match (input.u8()?, input.u8()?) {
+            (format @ (FORMAT | FORMAT_SHARING), 1) => {
+                Definition::Table(decode_table(format == FORMAT_SHARING, &mut input)?)
             }
-            2 => {
+            (FORMAT, 2) => {
                 let id = IndexId(input.u32()?);
                 let table = TableId(input.u32()?);
                 let count = input.u16()?;
@@ -170,7 +159,7 @@ impl Definition {
                     expressions,
                 })
             }
-            3 => Definition::Sequence(SequenceDefinition {
+            (FORMAT, 3) => Definition::Sequence(SequenceDefinition {
                 id: SequenceId(input.u32()?),
                 start: input.i64()?,
                 increment: input.i64()?,
@@ -178,7 +167,8 @@ impl Definition {
                 maximum: input.i64()?,
                 cycle: input.u8()? != 0,
             }),
-            _ => return Err(DefinitionCorrupt("unknown kind of object")),
+            (FORMAT, _) => return Err(DefinitionCorrupt("unknown kind of object")),
+            _ => return Err(DefinitionCorrupt("unknown format")),
         };
         if input.0.is_empty() {
             Ok(definition)
@@ -188,39 +178,86 @@ impl Definition {
     }
 }
 
-fn encode_layout(layout: &Layout, out: &mut Vec<u8>) {
-    out.push(layout.number());
-    put_count(out, layout.column_count());
-    for column in layout.columns() {
-        out.push(column.class.code());
-        out.push(column.nullable as u8);
-        put_optional_bytes(out, column.missing.as_deref());
+fn encode_table(table: &TableDefinition, out: &mut Vec<u8>) {
+    let sharing = table.layouts.len() > 1;
+    if sharing {
+        out[0] = FORMAT_SHARING;
+    }
+    out.push(1);
+    put_u32(out, table.id.0);
+    put_count(out, table.layouts.len());
+    let mut before: &[ColumnStorage] = &[];
+    for layout in &table.layouts {
+        let columns = layout.columns();
+        out.push(layout.number());
+        put_count(out, columns.len());
+        let mut left_out = 0;
+        if sharing {
+            left_out = before.iter().zip(columns).take_while(|(a, b)| a == b).count();
+            put_count(out, left_out);
+        }
+        columns[left_out..]
+            .iter()
+            .for_each(|column| encode_column(column, out));
+        before = columns;
     }
 }
 
-fn decode_layout(input: &mut Input<'_>) -> Result<Layout, DefinitionCorrupt> {
+fn decode_table(sharing: bool, input: &mut Input<'_>) -> Result<TableDefinition, DefinitionCorrupt> {
+    let id = TableId(input.u32()?);
+    let count = input.u16()? as usize;
+    if !(1..=LAYOUTS_MAX).contains(&count) {
+        return Err(DefinitionCorrupt("a table without a layout, or with too many"));
+    }
+    let mut layouts: Vec<Layout> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let before = layouts.last().map_or(&[][..], Layout::columns);
+        let layout = decode_layout(sharing, before, input)?;
+        layouts.push(layout);
+    }
+    Ok(TableDefinition { id, layouts })
+}
+
+fn decode_layout(
+    sharing: bool,
+    before: &[ColumnStorage],
+    input: &mut Input<'_>,
+) -> Result<Layout, DefinitionCorrupt> {
     let number = input.u8()?;
     let count = input.u16()? as usize;
     if count > super::layout::COLUMNS_MAX {
         return Err(DefinitionCorrupt("too many columns"));
     }
+    let left_out = if sharing { input.u16()? as usize } else { 0 };
+    let shared = before.get(..left_out).filter(|_| left_out <= count);
     let mut columns = Vec::with_capacity(count);
-    for _ in 0..count {
-        let class = StorageClass::from_code(input.u8()?).ok_or(DefinitionCorrupt("unknown storage class"))?;
-        let nullable = input.u8()? != 0;
-        let missing: Option<Box<[u8]>> = input.optional_bytes()?.map(Box::from);
-        if let (Some(width), Some(bytes)) = (class.width(), &missing)
-            && bytes.len() != width
-        {
-            return Err(DefinitionCorrupt("a default of the wrong width"));
-        }
-        columns.push(ColumnStorage {
-            class,
-            nullable,
-            missing,
-        });
+    columns.extend_from_slice(shared.ok_or(DefinitionCorrupt("columns of no layout before"))?);
+    for _ in left_out..count {
+        columns.push(decode_column(input)?);
     }
     Ok(Layout::new(number, columns))
+}
+
+fn encode_column(column: &ColumnStorage, out: &mut Vec<u8>) {
+    out.push(column.class.code());
+    out.push(column.nullable as u8);
+    put_optional_bytes(out, column.missing.as_deref());
+}
+
+fn decode_column(input: &mut Input<'_>) -> Result<ColumnStorage, DefinitionCorrupt> {
+    let class = StorageClass::from_code(input.u8()?).ok_or(DefinitionCorrupt("unknown storage class"))?;
+    let nullable = input.u8()? != 0;
+    let missing: Option<Arc<[u8]>> = input.optional_bytes()?.map(Arc::from);
+    if let (Some(width), Some(bytes)) = (class.width(), &missing)
+        && bytes.len() != width
+    {
+        return Err(DefinitionCorrupt("a default of the wrong width"));
+    }
+    Ok(ColumnStorage {
+        class,
+        nullable,
+        missing,
+    })
 }
 
 fn encode_key_column(column: &KeyColumn, out: &mut Vec<u8>) {
@@ -393,6 +430,54 @@ mod tests {
             for cut in 0..bytes.len() {
                 assert!(Definition::decode(&bytes[..cut]).is_err());
             }
+        }
+    }
+
+    #[test]
+    fn many_layouts_take_little_more_than_one_and_the_form_before_is_read() {
+        let column =
+            |i: u8| ColumnStorage::new(StorageClass::Variable, true).with_missing(Some([i; 100].into()));
+        let mut columns = Vec::new();
+        let layouts = (0..=255u8).map(|number| {
+            columns.push(column(number));
+            // A column that was added and taken back: the next one stands in its place.
+            let stands = number % 7 != 3;
+            let layout = Layout::new(number, columns.clone());
+            columns.truncate(columns.len() - usize::from(!stands));
+            layout
+        });
+        let definition = Definition::Table(TableDefinition {
+            id: TableId(17),
+            layouts: layouts.collect(),
+        });
+        let bytes = definition.encode();
+        assert!(bytes.len() < 256 * 120, "{}", bytes.len());
+        assert_eq!(Definition::decode(&bytes), Ok(definition));
+        // Two layouts of one column each, and of two, with all columns in both.
+        let old = [
+            &[1, 1, 17, 0, 0, 0, 2, 0][..],
+            &[0, 1, 0, 4, 0, 0][..],
+            &[1, 2, 0, 4, 0, 0, 0, 1, 1, 1, 0, 0, 0, b'x'][..],
+        ];
+        let Ok(Definition::Table(table)) = Definition::decode(&old.concat()) else {
+            panic!("the form before is read");
+        };
+        let [first, second] = &table.layouts[..] else {
+            panic!("two layouts");
+        };
+        assert_eq!(first.columns()[0], second.columns()[0]);
+        assert_eq!(second.columns()[1].missing.as_deref(), Some(&b"x"[..]));
+    }
+
+    #[test]
+    fn a_layout_that_shares_more_than_there_is_is_refused() {
+        let head = [2, 1, 17, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 4, 0, 0];
+        for (count, shared) in [(2, 2), (1, 2), (0, 1)] {
+            let bytes = [&head[..], &[1, count, 0, shared, 0, 4, 0, 0, 4, 0, 0]].concat();
+            assert_eq!(
+                Definition::decode(&bytes),
+                Err(DefinitionCorrupt("columns of no layout before"))
+            );
         }
     }
 }

@@ -7,6 +7,10 @@
 //!
 //! Leaves out: reading and writing rows (`row`), where definitions are kept (`definition`).
 
+use std::sync::Arc;
+
+/// Layouts a table can have: their numbers are bytes.
+pub const LAYOUTS_MAX: usize = 256;
 /// Columns a layout can have; more than PostgreSQL's 1,600.
 pub const COLUMNS_MAX: usize = 2048;
 
@@ -65,7 +69,8 @@ pub struct ColumnStorage {
     pub class: StorageClass,
     pub nullable: bool,
     /// What rows of older layouts read as: the stored bytes, or `None` for NULL.
-    pub missing: Option<Box<[u8]>>,
+    /// Layouts of one table share them.
+    pub missing: Option<Arc<[u8]>>,
 }
 
 impl ColumnStorage {
@@ -77,7 +82,7 @@ impl ColumnStorage {
         }
     }
 
-    pub fn with_missing(mut self, missing: Option<Box<[u8]>>) -> ColumnStorage {
+    pub fn with_missing(mut self, missing: Option<Arc<[u8]>>) -> ColumnStorage {
         self.missing = missing;
         self
     }

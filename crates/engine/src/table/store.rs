@@ -12,7 +12,7 @@
 use super::columns::ColumnSet;
 use super::definition::{IndexDefinition, TableDefinition};
 use super::key_program::KeyProgram;
-use super::layout::Layout;
+use super::layout::{LAYOUTS_MAX, Layout};
 use super::row::RowView;
 use super::segment::{Directory, Slot};
 use super::version::{self, Version};
@@ -32,8 +32,6 @@ use std::sync::{Arc, OnceLock};
 const BLOCK_ROWS: u64 = 64;
 /// Blocks that 32 bits of segments have room for.
 const BLOCKS_MAX: u64 = (u32::MAX as u64 + 1) * RowId::SEGMENT_ROWS as u64 / BLOCK_ROWS;
-/// Layout numbers are a byte.
-const LAYOUTS_MAX: usize = 256;
 
 /// Rows by row id.
 pub struct Table {
