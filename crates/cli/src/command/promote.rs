@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use mote_common::env::real;
-use mote_driver::{Admin, Target};
+use mote_driver::{Admin, DriverError, Target};
 use mote_replication::node;
 
 use super::follow::system_id;
@@ -14,6 +14,10 @@ use super::units::parse_duration;
 
 /// Between two looks at a server that is starting again.
 const LOOK: Duration = Duration::from_millis(50);
+/// `cannot_connect_now`.
+const STARTING: &str = "57P03";
+/// `insufficient_privilege`.
+const NOT_ALLOWED: &str = "42501";
 
 /// Make a server that follows another one a primary
 ///
@@ -77,10 +81,15 @@ fn promote_running(url: &str, timeout: Duration) -> Result<String, String> {
     let mut target = Target::parse(url)?;
     // Whoever stands still meanwhile is not waited for longer, either.
     target.answer_timeout.get_or_insert(timeout);
-    let failed = |error| format!("{target} could not be promoted: {error}");
+    let failed = |error: DriverError| {
+        let hint = advice(&error);
+        format!("{target} could not be promoted: {error}{hint}")
+    };
     let mut admin = Admin::connect(&target).map_err(failed)?;
     if !follows(&mut admin).map_err(failed)? {
-        return Err(format!("{target} follows nobody: it is a primary already"));
+        return Err(format!(
+            "{target} follows nobody: it is a primary already and takes writes; --url is the follower's that shall be one"
+        ));
     }
     let deadline = Instant::now() + timeout;
     match admin.value("SELECT pg_promote()") {
@@ -110,7 +119,27 @@ fn promote_running(url: &str, timeout: Duration) -> Result<String, String> {
     }
 }
 
-fn follows(admin: &mut Admin) -> Result<bool, mote_driver::DriverError> {
+/// What to do where the server is not in a state to be promoted.
+fn advice(error: &DriverError) -> String {
+    match error {
+        DriverError::Io(_) => "; if the server is stopped: mote promote --data DIR".into(),
+        DriverError::Server(error) if error.sqlstate == STARTING => "; ask again when it has started".into(),
+        DriverError::Server(error) if error.sqlstate == NOT_ALLOWED => {
+            "; log in as a superuser, as postgres://postgres@HOST:PORT/postgres".into()
+        }
+        DriverError::Server(error) => {
+            let hint = error.hint.as_deref().unwrap_or_default();
+            let hint = hint.trim_end_matches('.');
+            match hint.is_empty() {
+                true => String::new(),
+                false => format!("; {hint}"),
+            }
+        }
+        DriverError::Protocol(_) => String::new(),
+    }
+}
+
+fn follows(admin: &mut Admin) -> Result<bool, DriverError> {
     Ok(admin.value("SELECT pg_is_in_recovery()")?.as_deref() == Some("t"))
 }
 
@@ -124,10 +153,15 @@ fn promote_stopped(data: &Path) -> Result<String, String> {
     let failed = |error| format!("{shown}: {error}");
     match node::part(&*disk, system).map_err(failed)? {
         node::Part::Follows => {}
-        node::Part::Alone => return Err(format!("{shown} follows nobody: it is a primary's already")),
+        node::Part::Alone => {
+            return Err(format!(
+                "{shown} follows nobody: it is a primary's already; mote serve --data {shown} starts it as one"
+            ));
+        }
         node::Part::Cluster => {
             return Err(format!(
-                "{shown} belongs to a cluster, whose nodes elect their primary: start it with --cluster"
+                "{shown} belongs to a cluster, whose nodes elect their primary: start it with --cluster, and let it lead \
+                 with mote switchover"
             ));
         }
     }

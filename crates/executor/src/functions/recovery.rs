@@ -93,7 +93,7 @@ fn promote(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) 
             state::OBJECT_NOT_IN_PREREQUISITE_STATE,
             "this server is a node of a cluster, which elects its primary",
         )
-        .hint("Use mote switchover."));
+        .hint("mote switchover --cluster URL --to NAME lets another node lead."));
     }
     Ok(Datum::Bool(database.cluster().promote()))
 }

@@ -152,8 +152,8 @@ enum Part {
     /// It was ordered to lead.
     Rising,
     Leading(Arc<Hub>),
-    /// It was ordered to let another one lead.
-    HandingOver,
+    /// It was ordered to let the node of this name lead.
+    HandingOver(String),
     /// It leads no more, and starts anew.
     Deposed,
 }
@@ -250,12 +250,12 @@ impl Driver {
                 };
                 let _ = session.send(answer);
                 if let Some(order) = order {
-                    self.part = Part::HandingOver;
+                    self.part = Part::HandingOver(name);
                     self.seat.order(order);
                 }
             }
             News::Leads(hub) => {
-                if matches!(self.part, Part::Rising | Part::HandingOver) {
+                if matches!(self.part, Part::Rising | Part::HandingOver(_)) {
                     self.part = Part::Leading(hub);
                 }
             }
@@ -341,7 +341,7 @@ impl Driver {
                 self.member.step(now_ns, helm.stream())
             }
             Part::Leading(hub) if hub.counts() => hub.look(|primary| self.member.lead(now_ns, primary)),
-            Part::Leading(_) | Part::Rising | Part::HandingOver | Part::Deposed => None,
+            Part::Leading(_) | Part::Rising | Part::HandingOver(_) | Part::Deposed => None,
         }
     }
 
@@ -473,8 +473,16 @@ impl Driver {
 
     /// How another node gets to lead.
     fn hand_over(&self, name: &str) -> Result<Order, String> {
-        let Part::Leading(hub) = &self.part else {
-            return Err("this node does not lead".into());
+        let hub = match &self.part {
+            Part::Leading(hub) => hub,
+            Part::HandingOver(other) => {
+                return Err(format!(
+                    "a switchover to \"{other}\" is under way: ask again when it is over"
+                ));
+            }
+            Part::Following(_) | Part::Rising | Part::Deposed => {
+                return Err("this node does not lead".into());
+            }
         };
         let entry = self.roster.0.get(name);
         let to = entry

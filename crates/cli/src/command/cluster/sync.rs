@@ -35,7 +35,9 @@ pub struct SyncArguments {
     #[arg(long, value_name = "URL")]
     cluster: String,
 
-    /// Voters that a commit waits for; as many as there are, if there are fewer
+    /// Voters that a commit waits for: as many as there are beside the leader at most
+    ///
+    /// If nodes leave the cluster later, as many as are left.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     wait_for: Option<u32>,
 
@@ -82,6 +84,7 @@ fn sync(arguments: &SyncArguments) -> Result<String, String> {
     if let Some(names) = &arguments.voters {
         wish.voters = Some(known(names, &roster)?);
     }
+    refuse_too_many(&wish, &read(&mut etcd)?, &roster)?;
     etcd.set_wish(&wish).map_err(failed)?;
     let since = Instant::now();
     loop {
@@ -115,6 +118,18 @@ fn known(names: &[String], roster: &Roster) -> Result<BTreeSet<String>, String> 
     match names.len() {
         0 | 1 => Err("one node alone has nobody to vote with; name two at least".into()),
         _ => Ok(names.iter().cloned().collect()),
+    }
+}
+
+/// A wish that the cluster's nodes cannot meet would be met by fewer without a word. Those that are away count: they come back.
+fn refuse_too_many(wish: &Wish, record: &Record, roster: &Roster) -> Result<(), String> {
+    let others = roster.0.iter().filter(|(_, entry)| entry.id != record.leader);
+    let others = others.filter(|(name, _)| wish.may_vote(name)).count();
+    match wish.count {
+        Some(count) if count > others => Err(format!(
+            "commits cannot wait for {count} voters: the cluster has {others} that may vote beside its leader"
+        )),
+        _ => Ok(()),
     }
 }
 
