@@ -1,6 +1,7 @@
 /* What a disk does to the server, put between it and the C library (LD_PRELOAD):
  *   while the file named by MOTE_FAULT_SYNC exists, fsync and fdatasync fail with EIO;
- *   while the file named by MOTE_FAULT_HOLD exists, nothing is written into files of the log: writers wait. */
+ *   while the file named by MOTE_FAULT_HOLD exists, nothing is written into files of the log: writers wait;
+ *   while the file named by MOTE_FAULT_HOLD_ARCHIVE exists, nothing into files of the archive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,13 +21,13 @@ static int failing(void) {
     return 1;
 }
 
-static int is_log(int fd) {
+static int is_in(int fd, const char *directory) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0) return 0;
     path[length] = 0;
-    return strstr(path, "/log/") != NULL;
+    return strstr(path, directory) != NULL;
 }
 
 int fdatasync(int fd) {
@@ -44,6 +45,7 @@ int fsync(int fd) {
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
     static ssize_t (*real)(int, const void *, size_t, off64_t);
     if (!real) real = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
-    while (told("MOTE_FAULT_HOLD") && is_log(fd)) usleep(500);
+    while (told("MOTE_FAULT_HOLD") && is_in(fd, "/log/")) usleep(500);
+    while (told("MOTE_FAULT_HOLD_ARCHIVE") && is_in(fd, "/archive/")) usleep(500);
     return real(fd, data, bytes, at);
 }

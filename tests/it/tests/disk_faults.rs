@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
 use mote_it::clients::{program, psql, psql_strict};
+use mote_it::process::await_that;
 use mote_it::server::TemporaryDirectory;
 use mote_it::waiting::{await_suspended, pid};
 use mote_it::wire::*;
@@ -15,6 +16,8 @@ use mote_it::wire::*;
 /// How long an answer that must not come is waited for.
 const SILENCE: Duration = Duration::from_millis(500);
 const SIGABRT: i32 = 6;
+/// For what takes a moment on an idle machine.
+const LONG: Duration = Duration::from_secs(60);
 
 struct FaultyDisk {
     directory: TemporaryDirectory,
@@ -49,10 +52,12 @@ impl FaultyDisk {
 
     fn server(&self, options: &[&str]) -> TestServer {
         let (library, fail, hold) = (self.library(), self.switch("fail"), self.switch("hold"));
-        let environment: [(&str, &Path); 3] = [
+        let hold_archive = self.switch("hold-archive");
+        let environment: [(&str, &Path); 4] = [
             ("LD_PRELOAD", &library),
             ("MOTE_FAULT_SYNC", &fail),
             ("MOTE_FAULT_HOLD", &hold),
+            ("MOTE_FAULT_HOLD_ARCHIVE", &hold_archive),
         ];
         TestServer::open_in(&self.data(), options, &environment).expect("it starts")
     }
@@ -425,4 +430,60 @@ fn session(server: &TestServer, level: &str) -> RawClient {
     );
     assert_eq!(client.rows("show synchronous_commit"), [level]);
     client
+}
+
+/// The archive's disk hangs: commits go on, whoever asks how far it is gets an answer, and what was kept meanwhile goes there when
+/// the disk answers again.
+#[test]
+fn an_archive_that_hangs_delays_nobody_and_goes_on() {
+    let disk = FaultyDisk::new("hanging-archive");
+    let archive = disk.directory.path().join("archive");
+    let archive = archive.display().to_string();
+    let server = disk.server(&[
+        "--archive-dir",
+        &archive,
+        "--archive-timeout",
+        "0",
+        "--log-segment-size",
+        "4MB",
+    ]);
+    let value = |sql: &str| {
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| psql_strict(&server, sql).good().trim().to_string());
+            let since = Instant::now();
+            while !answer.is_finished() && since.elapsed() < LONG {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if !answer.is_finished() {
+                // Who waits for the archive gets his answer, and the test its end.
+                let _ = std::fs::remove_file(disk.switch("hold-archive"));
+                panic!("{sql}: no answer while the archive hangs");
+            }
+            answer.join().expect("no panic")
+        })
+    };
+    value("create table t (id int, v text)");
+    value("select pg_switch_wal()");
+    await_that("the first log is archived", LONG, || {
+        value("select archived_count > 0 from pg_stat_archiver") == "t"
+    });
+    disk.set("hold-archive");
+    let before = value("select mote_archived_lsn()");
+    value("select pg_switch_wal()");
+    // The archiver is in its write by then.
+    std::thread::sleep(Duration::from_millis(1500));
+    for round in 0..4 {
+        value(&format!(
+            "insert into t select g, repeat(md5(g::text), 20) from generate_series({round} * 3000 + 1, {round} * 3000 + 3000) g"
+        ));
+        value("checkpoint");
+        assert_eq!(value("select mote_archived_lsn()"), before);
+        assert_eq!(value("select failed_count from pg_stat_archiver"), "0");
+    }
+    disk.clear("hold-archive");
+    let end = value("select pg_switch_wal()");
+    await_that("all of it is archived", LONG, || {
+        value(&format!("select mote_archived_lsn() >= '{end}'")) == "t"
+    });
+    assert_eq!(value("select count(*) from t"), "12000");
 }

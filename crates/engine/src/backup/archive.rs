@@ -160,7 +160,6 @@ struct State {
     open: Option<Open>,
     last_copy_ns: u64,
     failures_in_a_row: u32,
-    report: ArchiveReport,
 }
 
 pub(crate) struct Archiver {
@@ -168,7 +167,10 @@ pub(crate) struct Archiver {
     config: ArchiveConfig,
     log: Log,
     hold: LogHold,
+    /// Held while files are read and written, which may take as long as the archive's disk likes.
     state: Mutex<State>,
+    /// What sessions ask for: never locked while a file is touched.
+    report: Mutex<ArchiveReport>,
     quit: AtomicBool,
     /// Somebody wants what is stable to be archived now.
     asked: Mutex<bool>,
@@ -188,10 +190,10 @@ impl Archiver {
                 open: None,
                 last_copy_ns: env.clock.monotonic_ns(),
                 failures_in_a_row: 0,
-                report: ArchiveReport {
-                    archived_to: start,
-                    ..ArchiveReport::default()
-                },
+            }),
+            report: Mutex::new(ArchiveReport {
+                archived_to: start,
+                ..ArchiveReport::default()
             }),
             quit: AtomicBool::new(false),
             asked: Mutex::new(false),
@@ -212,7 +214,7 @@ impl Archiver {
     }
 
     pub fn report(&self) -> ArchiveReport {
-        self.state.lock().report.clone()
+        self.report.lock().clone()
     }
 
     /// What is stable now goes to the archive soon, also from a segment that is not full.
@@ -230,7 +232,7 @@ impl Archiver {
                     eprintln!("mote: the archive {} takes log again", self.config.name);
                 }
                 state.failures_in_a_row = 0;
-                state.report.error = None;
+                self.report.lock().error = None;
                 Ok(())
             }
             Err(error) => Err(self.note_failure(&mut state, &error)),
@@ -246,9 +248,11 @@ impl Archiver {
              is mended",
             self.config.name
         );
-        state.report.failed_count += 1;
-        state.report.last_failed = Some((name, self.env.clock.wall_us()));
-        state.report.error = Some(error.to_string());
+        let mut report = self.report.lock();
+        report.failed_count += 1;
+        report.last_failed = Some((name, self.env.clock.wall_us()));
+        report.error = Some(error.to_string());
+        drop(report);
         let pause = RETRY_FIRST.saturating_mul(1 << state.failures_in_a_row.min(6));
         state.failures_in_a_row += 1;
         pause.min(RETRY_MAX)
@@ -264,7 +268,7 @@ impl Archiver {
         let waited = self.env.clock.monotonic_ns().saturating_sub(state.last_copy_ns);
         let due = !self.config.timeout.is_zero() && waited >= self.config.timeout.as_nanos() as u64;
         // A copy ends where frames end, so that it can be read to its end.
-        if (all || due) && stable > state.report.archived_to.0 {
+        if (all || due) && stable > self.report.lock().archived_to.0 {
             self.copy_to(state, stable)?;
             self.note_success(state, format!("{:016x}.partial", state.start));
         }
@@ -272,8 +276,10 @@ impl Archiver {
     }
 
     fn note_success(&self, state: &mut State, name: String) {
-        state.report.archived_count += 1;
-        state.report.last_archived = Some((name, self.env.clock.wall_us()));
+        let mut report = self.report.lock();
+        report.archived_count += 1;
+        report.last_archived = Some((name, self.env.clock.wall_us()));
+        drop(report);
         state.last_copy_ns = self.env.clock.monotonic_ns();
     }
 
@@ -296,7 +302,7 @@ impl Archiver {
         }
         open.target.sync_data()?;
         open.copied = end;
-        state.report.archived_to = Lsn(end.max(start));
+        self.report.lock().archived_to = Lsn(end.max(start));
         Ok(())
     }
 
@@ -345,7 +351,9 @@ impl Archiver {
         state.open = None;
         self.note_success(state, format!("{:016x}.log", state.start));
         state.start += self.log.segment_bytes();
-        state.report.archived_to = state.report.archived_to.max(Lsn(state.start));
+        let mut report = self.report.lock();
+        report.archived_to = report.archived_to.max(Lsn(state.start));
+        drop(report);
         self.hold.move_to(Lsn(state.start));
         Ok(())
     }
