@@ -74,3 +74,47 @@ fn tables_that_are_emptied_rebuilt_and_dropped() {
         ],
     );
 }
+
+/// A follower with less memory than its primary's rows take waits for room: a smaller table there, or more memory and a new start.
+#[test]
+fn rows_for_which_there_is_no_room() {
+    let primary = TestServer::start_with("follower-memory-full", &["--log-segment-size", "4MB"]);
+    value(
+        &primary,
+        "create table kept (id int primary key, v text); create table large (id int, v text)",
+    );
+    let data = TemporaryDirectory::new("follower-memory-full-b");
+    let url = primary.url();
+    let options = |memory| ["--follow", &url, "--name", "b", "--memory", memory].map(String::from);
+    let open = |memory| {
+        let options = options(memory);
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        TestServer::open(&place(&data), &options).unwrap_or_else(|said| panic!("no follower: {said}"))
+    };
+    let follower = open("64MB");
+    await_replay(&primary, &follower);
+    value(&primary, "insert into kept values (1, 'before')");
+    await_replay(&primary, &follower);
+    value(
+        &primary,
+        "do $$ begin for i in 1 .. 30 loop
+           insert into large select g, repeat(md5(g::text), 80) from generate_series(1, 1000) g; commit;
+         end loop; end $$",
+    );
+    value(&primary, "insert into kept values (2, 'behind')");
+    follower.await_log("waits for memory");
+    // Readers go on with what was applied.
+    assert_eq!(value(&follower, "select v from kept where id = 1"), "before");
+    // A new start with as little memory ends as it began, and one with more goes on.
+    follower.stop();
+    let follower = open("256MB");
+    compare(
+        &primary,
+        &follower,
+        &[
+            "select count(*), sum(id) from large",
+            "select string_agg(v, ',' order by id) from kept",
+        ],
+    );
+    follower.stop();
+}

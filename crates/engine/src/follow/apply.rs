@@ -25,6 +25,8 @@ use mote_log::varint::Cursor;
 use mote_log::{Log, SequenceState};
 
 const PIECE_BYTES: usize = 256 << 10;
+/// Of a short commit in the log, at most, as a guess: a patch of some bytes makes a version of the whole row.
+const MEMORY_PER_BYTE: u64 = 64;
 
 pub(super) struct Applier {
     engine: Arc<EngineCore>,
@@ -141,20 +143,37 @@ impl Applier {
         ts: Lsn,
         catalog: &dyn FollowedCatalog,
     ) -> Result<(), ReplayError> {
-        if last.header.fragments == 0 && !describes(last.body) && !self.engine.has_prepared() {
+        let short = last.header.fragments == 0 && !describes(last.body) && !self.engine.has_prepared();
+        if short && self.has_memory_for(last.body) {
             return self.commit_short(&last, ts);
         }
         self.rest();
         let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
         let mut replaying = self.engine.begin_replay().map_err(apply)?;
         let (ranges, open) = (&mut self.ranges, &self.open);
-        operations(&self.engine, &self.disk, ranges, open, &last, |body| {
+        let written = operations(&self.engine, &self.disk, ranges, open, &last, |body| {
             replaying.write(body)
-        })?;
-        replaying.complete().map_err(apply)?;
+        });
+        // What was written is taken back then, as of a session's transaction that ends in an error.
+        written
+            .and_then(|()| replaying.complete().map_err(apply))
+            .map_err(|error| match error {
+                ReplayError::Apply {
+                    lsn,
+                    error: ApplyError::OutOfMemory,
+                } => ReplayError::NoMemory(lsn),
+                error => error,
+            })?;
         self.publish(last.lsn, replaying, ts, catalog)?;
         self.forget(last.term, last.header.transaction, Some(ts));
         Ok(())
+    }
+
+    /// A short commit cannot be taken back. Near the limit each has a transaction of its own, which can.
+    fn has_memory_for(&self, operations: &[u8]) -> bool {
+        self.engine
+            .budget
+            .has_ample(operations.len() as u64 * MEMORY_PER_BYTE)
     }
 
     /// One that changes no definition, while nobody else's locks are on any row.

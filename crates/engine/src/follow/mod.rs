@@ -60,6 +60,8 @@ pub enum ReplayError {
         lsn: Lsn,
         error: ApplyError,
     },
+    /// There is no memory for a commit now. Nothing of it is in the tables: it may be tried again.
+    NoMemory(Lsn),
     /// A frame does not fit the catalog.
     Catalog {
         lsn: Lsn,
@@ -76,6 +78,7 @@ impl fmt::Display for ReplayError {
             ReplayError::Apply { lsn, error } => {
                 write!(f, "the frame at {lsn} does not fit the tables: {error}")
             }
+            ReplayError::NoMemory(lsn) => write!(f, "there is no memory for the commit at {lsn}"),
             ReplayError::Catalog { lsn, what } => {
                 write!(f, "the frame at {lsn} does not fit the catalog: {what}")
             }
@@ -290,13 +293,22 @@ impl Replay {
             if let Some(mark) = terms.iter().find(|mark| mark.previous_end == here) {
                 self.frames.skip_to(mark.start);
             }
-            match self.frames.next_frame().map_err(ReplayError::Fault)? {
-                Some(frame) => {
-                    let lsn = frame.header.lsn;
-                    let applied = self.applier.apply(&frame, catalog);
-                    applied.inspect_err(|_| self.broken = Some(lsn))?;
+            let before = (self.frames.position(), self.frames.term());
+            let Some(frame) = self.frames.next_frame().map_err(ReplayError::Fault)? else {
+                return Ok(());
+            };
+            let lsn = frame.header.lsn;
+            match self.applier.apply(&frame, catalog) {
+                Ok(()) => {}
+                Err(ReplayError::NoMemory(lsn)) => {
+                    // It is read again.
+                    self.frames = FrameStream::resume(before.0, before.1);
+                    return Err(ReplayError::NoMemory(lsn));
                 }
-                None => return Ok(()),
+                Err(error) => {
+                    self.broken = Some(lsn);
+                    return Err(error);
+                }
             }
         }
     }

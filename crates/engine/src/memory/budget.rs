@@ -110,6 +110,12 @@ impl MemoryBudget {
         false
     }
 
+    /// Would rows get so much without touching what is for sessions and for what must not fail? A guess: others charge, too.
+    pub(crate) fn has_ample(&self, bytes: u64) -> bool {
+        let limit = self.limit_bytes - self.limit_bytes / ORDINARY_DIVISOR;
+        self.taken_bytes.load(Ordering::Relaxed).saturating_add(bytes) <= limit
+    }
+
     /// Gives `bytes` back.
     #[inline]
     pub(crate) fn release(&self, bytes: usize) {

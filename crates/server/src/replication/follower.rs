@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 use mote_catalog::cluster::PrimaryFacts;
@@ -20,7 +20,8 @@ use mote_catalog::database::Database;
 use mote_catalog::followed::ReplayedCatalog;
 use mote_common::Lsn;
 use mote_engine::Engine;
-use mote_engine::follow::{Followed, Replay};
+use mote_engine::follow::{Followed, Replay, ReplayError};
+use mote_engine::recovery::ApplyError;
 use mote_log::intake::{Intake, IntakeError};
 use mote_log::scan::{LogScan, scan_log_to};
 use mote_log::{LogConfig, LogHold, TermMark, cut_log};
@@ -286,6 +287,7 @@ impl Shared {
     /// The thread that replays.
     fn replay(&self) {
         let catalog = ReplayedCatalog(self.database.clone());
+        let mut refused = MemoryPause::default();
         while !self.ends() {
             if self.database.cluster().stands_still() {
                 self.wait();
@@ -298,11 +300,25 @@ impl Shared {
                 Some(replay) => replay.advance(until, &terms, &catalog),
                 None => return,
             };
-            if let Err(error) = result {
-                eprintln!(
-                    "mote: replay has stopped: {error}. Readers see the state of {applied}; clone this node anew"
-                );
-                return;
+            match result {
+                Ok(()) => refused.is_over(),
+                Err(ReplayError::NoMemory(lsn)) => {
+                    self.pause_replay(refused.next(lsn, applied));
+                    continue;
+                }
+                Err(error) => {
+                    let advice = match &error {
+                        ReplayError::Apply {
+                            error: ApplyError::OutOfMemory,
+                            ..
+                        } => "start this node anew with more --memory",
+                        _ => "clone this node anew",
+                    };
+                    eprintln!(
+                        "mote: replay has stopped: {error}. Readers see the state of {applied}; {advice}"
+                    );
+                    return;
+                }
             }
             if self.engine.log().stable() > applied {
                 // Commits may wait for what is applied.
@@ -313,6 +329,20 @@ impl Shared {
         }
     }
 
+    /// For so long, whatever the other thread tells.
+    fn pause_replay(&self, pause: Duration) {
+        let deadline = Instant::now() + pause;
+        while !self.ends()
+            && let Some(left) = deadline.checked_duration_since(Instant::now())
+        {
+            let mut rung = self.bell.0.lock();
+            if !*rung {
+                self.bell.1.wait_for(&mut rung, left);
+            }
+            *rung = false;
+        }
+    }
+
     /// For news of the other thread, or a while.
     fn wait(&self) {
         let mut rung = self.bell.0.lock();
@@ -320,6 +350,39 @@ impl Shared {
             self.bell.1.wait_for(&mut rung, LOOK);
         }
         *rung = false;
+    }
+}
+
+/// Replay was refused memory: tried again and again, more and more seldom. Old versions go within moments; where rows fill the
+/// memory, only readers of this node can give some back, or a new start with more.
+#[derive(Default)]
+struct MemoryPause {
+    refusals: u32,
+}
+
+impl MemoryPause {
+    const FIRST: Duration = Duration::from_millis(10);
+    const MAX: Duration = Duration::from_secs(5);
+    /// Some seconds have passed.
+    const TOLD_AFTER: u32 = 8;
+
+    fn next(&mut self, lsn: Lsn, applied: Lsn) -> Duration {
+        self.refusals = self.refusals.saturating_add(1);
+        if self.refusals == Self::TOLD_AFTER {
+            eprintln!(
+                "mote: replay waits for memory: there is none for the commit at {lsn}. Readers see the state of {applied}, and the \
+                 log is taken on; start this node anew with more --memory"
+            );
+        }
+        let doubled = Self::FIRST.saturating_mul(1 << self.refusals.min(10));
+        doubled.min(Self::MAX)
+    }
+
+    fn is_over(&mut self) {
+        if self.refusals >= Self::TOLD_AFTER {
+            eprintln!("mote: replay has memory again, and goes on");
+        }
+        self.refusals = 0;
     }
 }
 
