@@ -41,10 +41,15 @@ pub fn is_name(text: &str) -> bool {
     names_of(text).is_some()
 }
 
-/// The names of a text with points between them, as PostgreSQL's SplitIdentifierString reads them: each quoted, or not empty
-/// and without blanks; then quotes inside of it are its own. Unquoted names are folded to lower case, letters other than
-/// ASCII's stay as they are, and all names are cut to the length that a name has.
+/// The names of a text with points between them.
 fn names_of(text: &str) -> Option<Vec<String>> {
+    split_names(text, '.')
+}
+
+/// The names of a text with `separator` between them, as PostgreSQL's SplitIdentifierString reads them: each quoted, or not empty
+/// and without blanks; then quotes inside of it are its own. Unquoted names are folded to lower case, letters other than
+/// ASCII's stay as they are, and all names are cut to the length that a name has. `None`: it is no such list, or empty.
+pub fn split_names(text: &str, separator: char) -> Option<Vec<String>> {
     let mut rest = text.trim_matches(is_blank);
     let mut names = Vec::new();
     loop {
@@ -54,7 +59,9 @@ fn names_of(text: &str) -> Option<Vec<String>> {
                 (quoted[..end].replace("\"\"", "\""), end + 2)
             }
             None => {
-                let end = rest.find(|c: char| c == '.' || is_blank(c)).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| c == separator || is_blank(c))
+                    .unwrap_or(rest.len());
                 (rest[..end].to_ascii_lowercase(), end)
             }
         };
@@ -63,14 +70,15 @@ fn names_of(text: &str) -> Option<Vec<String>> {
         }
         names.push(truncate_name(&name).to_string());
         rest = rest[length..].trim_start_matches(is_blank);
-        match rest.strip_prefix('.') {
+        match rest.strip_prefix(separator) {
             Some(next) => rest = next.trim_start_matches(is_blank),
             None => return rest.is_empty().then_some(names),
         }
     }
 }
 
-fn is_blank(c: char) -> bool {
+/// `scanner_isspace`.
+pub fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0c')
 }
 

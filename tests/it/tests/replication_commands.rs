@@ -182,3 +182,181 @@ fn commands_are_answered_as_postgresql_answers_them() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
     mote.assert_unharmed();
 }
+
+/// Publications that there are on both sides: what names them is answered alike, up to the stream.
+const PUBLICATIONS: [&str; 9] = [
+    "p",
+    "\"P\"",
+    "q",
+    "\"p\"\"q\"",
+    "\"é\"",
+    "\"É\"",
+    "\"p;q\"",
+    "\"\u{a0}p\"",
+    "a_publication_with_a_name_of_exactly_as_many_letters_as_one_has",
+];
+
+const NAMES: &[&str] = &[
+    "p",
+    "P",
+    "\"P\"",
+    "p,q",
+    " p ,\tq\n, \"P\"",
+    "p,p",
+    "\"p\"\"q\"",
+    "p\"q",
+    "\"p\",q",
+    "\"p\"q",
+    "\"p",
+    "p q",
+    "p,,q",
+    ",p",
+    "p,",
+    "p;q",
+    " ",
+    "é",
+    "É",
+    "\"É\"",
+    "\u{a0}p",
+    "a_publication_with_a_name_of_exactly_as_many_letters_as_one_has_and_more",
+    "\"a_publication_with_a_name_of_exactly_as_many_letters_as_one_has_and_more\"",
+];
+
+const PROTOCOLS: &[&str] = &[
+    "1",
+    "2",
+    "3",
+    "4",
+    "0",
+    "-1",
+    "+1",
+    " 1",
+    "\t1",
+    "1 ",
+    "",
+    " ",
+    "+",
+    "01",
+    "0x1",
+    "1.0",
+    "1e0",
+    "4294967295",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-18446744073709551615",
+    "\u{a0}1",
+];
+
+const FLAGS: &[Option<&str>] = &[
+    None,
+    Some("on"),
+    Some("FALSE"),
+    Some("1"),
+    Some("0"),
+    Some("yes"),
+    Some("2"),
+    Some(""),
+];
+
+/// What a subscriber may ask of pgoutput: each option with each of its values, and those of two protocols that are good in all
+/// combinations.
+fn asked() -> Vec<String> {
+    let quoted = |text: &str| text.replace('\'', "''");
+    let option = |name: &str, value: Option<&str>| match value {
+        Some(value) => format!(", {name} '{}'", quoted(value)),
+        None => String::new(),
+    };
+    let mut asked = Vec::new();
+    for names in NAMES {
+        asked.push(format!(
+            "proto_version '1', publication_names '{}'",
+            quoted(names)
+        ));
+    }
+    for protocol in PROTOCOLS {
+        asked.push(format!("proto_version '{protocol}', publication_names 'p'"));
+    }
+    for flag in ["binary", "streaming", "messages", "two_phase"] {
+        for value in FLAGS {
+            asked.push(format!(
+                "proto_version '3', publication_names 'p'{}",
+                option(flag, *value)
+            ));
+        }
+        asked.push(format!("proto_version '3', publication_names 'p', {flag}"));
+    }
+    let switch = [None, Some("on"), Some("off")];
+    for protocol in ["1", "2", "3"] {
+        for binary in switch {
+            for streaming in switch {
+                for messages in switch {
+                    asked.push(format!(
+                        "proto_version '{protocol}', publication_names 'p, q'{}{}{}",
+                        option("binary", binary),
+                        option("streaming", streaming),
+                        option("messages", messages),
+                    ));
+                }
+            }
+        }
+    }
+    asked
+}
+
+/// Left out by name, which is told before anything else that is wrong.
+fn is_left_out(answer: &str) -> bool {
+    answer.starts_with("0A000 binary of pgoutput") || answer.starts_with("0A000 two_phase of pgoutput")
+}
+
+/// The error, or that it streams; the stream is ended.
+fn told(client: &mut RawClient, command: &str) -> String {
+    client.raw(&query(command));
+    let mut messages = Vec::new();
+    while let Some(message) = client.receive() {
+        let kind = message.kind;
+        messages.push(message);
+        match kind {
+            // Ends the stream.
+            b'W' => client.send(b'c', &[]),
+            b'Z' => break,
+            _ => {}
+        }
+    }
+    wire::error(&messages).unwrap_or_else(|| match wire::kinds(&messages).contains('W') {
+        true => "streams".into(),
+        false => wire::kinds(&messages),
+    })
+}
+
+#[test]
+fn what_is_asked_of_pgoutput_is_answered_as_postgresql_answers_it() {
+    let oracle = PostgresServer::start_with("-c wal_level=logical");
+    let postgres = TestServer::in_server(&oracle.url());
+    let mut mote = TestServer::start("pgoutput-options");
+    let mut clients = [&mote, &postgres].map(|server| {
+        let mut client = connect(server, "database");
+        for publication in PUBLICATIONS {
+            assert_eq!(
+                told(&mut client, &format!("create publication {publication}")),
+                "CZ"
+            );
+        }
+        told(
+            &mut client,
+            "CREATE_REPLICATION_SLOT o LOGICAL pgoutput (SNAPSHOT 'nothing')",
+        );
+        client
+    });
+    let mut differing = Vec::new();
+    for options in asked() {
+        let command = format!("START_REPLICATION SLOT o LOGICAL 0/0 ({options})");
+        let [said, expected] = [0, 1].map(|side| told(&mut clients[side], &command));
+        if said != expected && !is_left_out(&said) {
+            differing.push(format!("{options:?}: {said}, and PostgreSQL {expected}"));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    drop(clients);
+    mote.assert_unharmed();
+}

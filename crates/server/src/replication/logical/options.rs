@@ -2,10 +2,11 @@
 //!
 //! Takes untrusted text: answers errors, never panics.
 
+use mote_catalog::name_text::{is_blank, split_names};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
-use super::syntax::{SlotOption, redundant};
+use super::syntax::{SlotOption, not_boolean, redundant};
 
 /// Protocol 3 is 2 with two-phase commits, which nobody gets who does not ask for them.
 const PROTOCOL_MAX: u32 = 3;
@@ -32,12 +33,12 @@ pub fn read(options: &[SlotOption]) -> SqlResult<OutputOptions> {
         match &*option.name {
             "proto_version" => read.protocol = protocol(option.text()?)?,
             "publication_names" => read.publications = names(option.text()?)?,
-            "binary" if option.flag()? => return Err(SqlError::unsupported("binary of pgoutput")),
+            "binary" if flag(option)? => return Err(SqlError::unsupported("binary of pgoutput")),
             // Messages of pg_logical_emit_message, which there are none of.
-            "binary" | "messages" => _ = option.flag()?,
+            "binary" | "messages" => _ = flag(option)?,
             // Accepted: transactions are sent whole, when they commit.
-            "streaming" => streaming = option.flag()?,
-            "two_phase" if option.flag()? => return Err(SqlError::unsupported("two_phase of pgoutput")),
+            "streaming" => streaming = flag(option)?,
+            "two_phase" if flag(option)? => return Err(SqlError::unsupported("two_phase of pgoutput")),
             "two_phase" => {}
             other => {
                 let message = format!("unrecognized pgoutput option: {other}");
@@ -49,17 +50,26 @@ pub fn read(options: &[SlotOption]) -> SqlResult<OutputOptions> {
     Ok(read)
 }
 
+/// Options of a plugin are texts, never numbers.
+fn flag(option: &SlotOption) -> SqlResult<bool> {
+    match option.value.as_deref() {
+        Some("0" | "1") => Err(not_boolean(&option.name)),
+        _ => option.flag(),
+    }
+}
+
 fn check_protocol(read: &OutputOptions, streaming: bool) -> SqlResult<()> {
-    let asked = read.protocol;
+    // Told as C's int.
+    let (asked, shown) = (read.protocol, read.protocol.cast_signed());
     let unsupported = |message: String| Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
     if asked > PROTOCOL_MAX {
         return unsupported(format!(
-            "client sent proto_version={asked} but we only support protocol {PROTOCOL_MAX} or lower"
+            "client sent proto_version={shown} but we only support protocol {PROTOCOL_MAX} or lower"
         ));
     }
     if asked < PROTOCOL_MIN {
         return unsupported(format!(
-            "client sent proto_version={asked} but we only support protocol {PROTOCOL_MIN} or higher"
+            "client sent proto_version={shown} but we only support protocol {PROTOCOL_MIN} or higher"
         ));
     }
     if read.publications.is_empty() {
@@ -75,64 +85,36 @@ fn check_protocol(read: &OutputOptions, streaming: bool) -> SqlResult<()> {
     Ok(())
 }
 
+/// As C's strtoul reads it: with a sign, and modulo 2^64.
 fn protocol(text: &str) -> SqlResult<u32> {
     let refused = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-    let Ok(number) = text.trim().parse::<i128>() else {
+    let digits = text.trim_start_matches(is_c_space);
+    let (negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits.strip_prefix('+').unwrap_or(digits)),
+    };
+    let digits = Some(digits).filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
+    let Some(number) = digits.and_then(|digits| digits.parse::<u64>().ok()) else {
         return refused("invalid proto_version".into());
     };
+    let number = if negative { number.wrapping_neg() } else { number };
     match u32::try_from(number) {
         Ok(number) => Ok(number),
         Err(_) => refused(format!("proto_version \"{text}\" out of range")),
     }
 }
 
-/// SplitIdentifierString.
-fn names(text: &str) -> SqlResult<Vec<String>> {
-    let invalid = || SqlError::new(state::INVALID_NAME, "invalid publication_names syntax");
-    let mut names = Vec::new();
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Ok(names);
-    }
-    loop {
-        let (name, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_name(quoted).ok_or_else(invalid)?,
-            None => {
-                let end = rest
-                    .find(|c: char| c == ',' || c.is_whitespace())
-                    .unwrap_or(rest.len());
-                (rest[..end].to_lowercase(), &rest[end..])
-            }
-        };
-        if name.is_empty() {
-            return Err(invalid());
-        }
-        names.push(name);
-        rest = behind.trim_start();
-        match rest.strip_prefix(',') {
-            Some(next) => rest = next.trim_start(),
-            None if rest.is_empty() => return Ok(names),
-            None => return Err(invalid()),
-        }
-    }
+/// `isspace` of the C locale.
+fn is_c_space(c: char) -> bool {
+    matches!(c, ' ' | '\t'..='\r')
 }
 
-/// Up to the closing quote, and what stands behind it.
-fn quoted_name(text: &str) -> Option<(String, &str)> {
-    let mut name = String::new();
-    let mut rest = text;
-    loop {
-        let end = rest.find('"')?;
-        name.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix('"') {
-            Some(next) => {
-                name.push('"');
-                rest = next;
-            }
-            None => return Some((name, rest)),
-        }
+fn names(text: &str) -> SqlResult<Vec<String>> {
+    if text.trim_matches(is_blank).is_empty() {
+        return Ok(Vec::new());
     }
+    split_names(text, ',')
+        .ok_or_else(|| SqlError::new(state::INVALID_NAME, "invalid publication_names syntax"))
 }
 
 #[cfg(test)]

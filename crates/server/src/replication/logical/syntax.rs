@@ -152,10 +152,7 @@ impl SlotOption {
         match value.to_ascii_lowercase().as_str() {
             "true" | "on" | "1" => Ok(true),
             "false" | "off" | "0" => Ok(false),
-            _ => Err(SqlError::new(
-                state::SYNTAX_ERROR,
-                format!("{} requires a Boolean value", self.name),
-            )),
+            _ => Err(not_boolean(&self.name)),
         }
     }
 
@@ -165,6 +162,10 @@ impl SlotOption {
             .as_deref()
             .ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, format!("{} requires a parameter", self.name)))
     }
+}
+
+pub fn not_boolean(name: &str) -> SqlError {
+    SqlError::new(state::SYNTAX_ERROR, format!("{name} requires a Boolean value"))
 }
 
 pub fn redundant() -> SqlError {
