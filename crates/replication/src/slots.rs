@@ -6,7 +6,7 @@
 //! A slot keeps the log from its position on, up to a bound: a follower that is further behind than that must not fill
 //! the primary's disk. Then the slot is *lost*: that is on disk before any log goes, the log is free, and the follower
 //! is refused with what to do when it comes back (an archive or a new copy). A lost slot stays until it is dropped, or its
-//! follower begins anew at a position that is here.
+//! follower begins anew at a position that is here, or the server starts with a higher bound and the log is here still.
 //!
 //! The nodes of a cluster keep log for one another: whoever leads tells its followers of its slots, and they take them over
 //! (`adopt`), so that a node which was away finds its log at whoever leads when it comes back (docs/design/0057). A slot's
@@ -171,6 +171,21 @@ impl Slots {
         for slot in self.slots.values_mut() {
             if slot.keeps_log() && slot.position < lsn {
                 (slot.position, any) = (lsn, true);
+            }
+        }
+        match any {
+            true => self.save(),
+            false => Ok(()),
+        }
+    }
+
+    /// The log is here from `oldest` to `tail`: a slot that was lost to a lower bound, and whose log is here still, keeps it again.
+    pub fn take_back(&mut self, oldest: Lsn, tail: Lsn) -> io::Result<()> {
+        let least = oldest.0.max(tail.0.saturating_sub(self.kept_bytes_max));
+        let mut any = false;
+        for slot in self.slots.values_mut() {
+            if slot.lost && slot.position.0 >= least {
+                (slot.lost, any) = (false, true);
             }
         }
         match any {
@@ -505,6 +520,27 @@ mod tests {
         assert!(slots.get("b").is_some_and(|slot| !slot.lost));
         assert!(slots.drop_slot("c").expect("the disk works"));
         assert_eq!(slots.keep_from(), Some(Lsn(1450)));
+    }
+
+    #[test]
+    fn a_lost_slot_keeps_its_log_again_where_the_bound_was_raised_in_time() {
+        let disk = SimDisk::new(6);
+        let mut slots = open(&disk);
+        slots.begin("b", Lsn(500)).expect("there is room");
+        slots.begin("c", Lsn(700)).expect("there is room");
+        slots.enforce(Lsn(1800)).expect("the disk works");
+        let lost = |slots: &Slots| ["b", "c"].map(|name| slots.get(name).is_none_or(|slot| slot.lost));
+        assert_eq!(lost(&slots), [true, true]);
+        slots.take_back(Lsn(100), Lsn(1800)).expect("the disk works");
+        assert_eq!(lost(&slots), [true, true], "with the bound as it was");
+        let disk = disk.crash();
+        let raised = Slots::open(env(&disk, 1).0.disk, 7, 2000, 100);
+        let mut slots = raised.expect("the disk works");
+        slots.take_back(Lsn(600), Lsn(1800)).expect("the disk works");
+        assert_eq!(lost(&slots), [true, false], "the log from 600 on is here");
+        let slots = open(&disk.crash());
+        assert_eq!(lost(&slots), [true, false]);
+        assert_eq!(slots.keep_from(), Some(Lsn(700)));
     }
 
     #[test]

@@ -129,6 +129,7 @@ impl HubThread {
         let mut slots = Slots::open(disk.clone(), system_id, kept_bytes_max, log.segment_bytes())?;
         // Those that a primary before this one told of may ask for more than this node has, or knew less of them.
         slots.raise_to(log.oldest())?;
+        slots.take_back(log.oldest(), log.flushed())?;
         // Until the first step says more.
         let held = slots.keep_from().unwrap_or(Lsn(u64::MAX));
         let hold = log.hold_from(held);

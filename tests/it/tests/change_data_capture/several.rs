@@ -100,3 +100,45 @@ fn two_read_the_same_and_one_that_stays_away_loses_its_slot() {
         "2|t",
     );
 }
+
+/// A slot that is lost, of which no log has gone yet, and a server that is started with a higher bound: as with PostgreSQL's
+/// `max_slot_wal_keep_size`, nothing was missed.
+#[test]
+fn a_lost_slot_goes_on_where_the_bound_was_raised_in_time() {
+    let options = |bound| {
+        [
+            "--log-segment-size",
+            "4MB",
+            "--checkpoint-log-size",
+            "1GB",
+            "--max-slot-log",
+            bound,
+        ]
+    };
+    let server = TestServer::start_with("cdc-raised", &options("12MB"));
+    psql_strict(
+        &server,
+        "create table t (id int primary key, v text); create publication p for table t;
+         select pg_create_logical_replication_slot('away', 'pgoutput');
+         insert into t select g, repeat('x', 1000) from generate_series(1, 20000) g",
+    )
+    .good();
+    let status = "select wal_status from pg_replication_slots";
+    await_value(&server, status, "lost");
+    let mut late = crate::replicating(&server);
+    let start = "START_REPLICATION SLOT away LOGICAL 0/0 (proto_version '1', publication_names 'p')";
+    let refused = late.query(start);
+    assert_eq!(wire::sqlstate(&refused).as_deref(), Some("55000"), "{refused:?}");
+    let (data, directory) = server.kill();
+    let server = TestServer::open(&data, &options("1GB")).expect("it starts");
+    let server = server.keeping(directory.expect("the test's own"));
+    assert_ne!(value(&server, status), "lost");
+    psql_strict(&server, "insert into t values (0, 'the end of it')").good();
+    let file = server.data().join("told");
+    let _reader = Reader::start(&server, "away", &file);
+    await_that("all is told", TIMEOUT, || {
+        let end = b"the end of it";
+        let told = std::fs::read(&file).unwrap_or_default();
+        told.len() > 20_000 * 1000 && told.windows(end.len()).any(|window| window == end)
+    });
+}
