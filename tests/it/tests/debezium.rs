@@ -216,3 +216,74 @@ fn its_events_are_those_of_postgresql() {
         "1"
     );
 }
+
+/// Of one transaction.
+const LONG_ROWS: i64 = 8000;
+/// Told before the engine is killed, at least.
+const LONG_TOLD: usize = 500;
+
+/// What is told of one long transaction before the engine is killed in the midst of it, and after its next start.
+fn told_around_a_kill(port: u16, run: Script<'_>, directory: &Path) -> (Vec<i64>, Vec<i64>) {
+    run(
+        "create table mark (n int primary key); create table long (id int primary key, v text); insert into mark values (0)",
+    );
+    let more = [
+        "publication.autocreate.mode=filtered",
+        "table.include.list=public.long,public.mark",
+        // Small, so that it notes where it is many times within the transaction.
+        "max.batch.size=100",
+        "max.queue.size=200",
+    ];
+    let properties = properties(port, directory, &more);
+    let mut engine = Engine::start(&properties, 0);
+    engine.await_events("the row that was there", has_mark(0));
+    run(&format!(
+        "begin; insert into long select i, repeat('x', 100) from generate_series(1, {0}) i; savepoint s;
+         insert into long select i, 'taken back' from generate_series({0} + 1, {0} + 100) i; rollback to s; commit",
+        LONG_ROWS
+    ));
+    engine.await_events("a part of it", |events| count_of(events, "long") >= LONG_TOLD);
+    let before = created(&engine.kill(), "long");
+    run("insert into mark values (1)");
+    let mut engine = Engine::start(&properties, 0);
+    engine.await_events("all of it", has_mark(1));
+    (before, created(&engine.stop(), "long"))
+}
+
+/// Nothing is left out and nothing out of order; what was told twice is what had not been noted when the engine was killed.
+fn assert_whole(server: &str, (before, after): &(Vec<i64>, Vec<i64>)) {
+    println!(
+        "{server}: {} before, from {:?} on after",
+        before.len(),
+        after.first()
+    );
+    let told = before.len() as i64;
+    assert!(told < LONG_ROWS, "{server}: it was killed too late");
+    assert!(before.iter().copied().eq(1..=told), "{server}: {before:?}");
+    let first = *after.first().expect("the rest");
+    assert!(
+        first <= told + 1,
+        "{server}: rows {} to {first} are lost",
+        told + 1
+    );
+    assert!(after.iter().copied().eq(first..=LONG_ROWS), "{server}: {after:?}");
+}
+
+#[test]
+fn killed_in_the_midst_of_a_transaction_it_tells_the_rest_as_of_postgresql() {
+    let directory = TemporaryDirectory::new("debezium-killed");
+    let server = TestServer::start("debezium-killed");
+    let mote = told_around_a_kill(
+        server.address.port(),
+        &|script| _ = psql_strict(&server, script).good(),
+        directory.path(),
+    );
+    let postgres = PostgresServer::start_with("-c wal_level=logical");
+    let oracle = told_around_a_kill(
+        postgres.port(),
+        &|script| postgres.execute(script),
+        directory.path(),
+    );
+    assert_whole("mote", &mote);
+    assert_whole("PostgreSQL", &oracle);
+}

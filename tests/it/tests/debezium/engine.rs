@@ -162,6 +162,15 @@ impl Engine {
         self.events()
     }
 
+    /// Ends it with no chance to say or write anything more; answers what it told in whole lines.
+    pub fn kill(mut self) -> Vec<Event> {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("a child can be waited for");
+        // The last line may be half an event, which its reader does not survive.
+        self.readers.drain(..).for_each(|reader| _ = reader.join());
+        self.events()
+    }
+
     /// Stops it in good order; answers what it told.
     pub fn stop(mut self) -> Vec<Event> {
         drop(self.child.stdin.take());
