@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
 use mote_it::clients::{mote, psql, psql_strict};
-use mote_it::server::mote_binary;
+use mote_it::server::{TemporaryDirectory, mote_binary};
 use mote_it::site::{Site, text};
+use mote_it::small_disk::SmallDisk;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -408,6 +409,48 @@ fn a_failing_archive_is_seen_and_catches_up() {
     site.archive_all();
     let rows = site.restored_value(&backup, "restored", &[], "select count(*) from t");
     assert_eq!(rows, "1");
+}
+
+/// The archive's disk is full: commits go on, the view says what is wrong, and all of it is archived when there is room again.
+#[test]
+fn an_archive_on_a_full_disk_delays_nobody_and_goes_on_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount(10) else {
+        return;
+    };
+    let directory = TemporaryDirectory::new("full-archive");
+    std::fs::create_dir(disk.data()).expect("it is empty");
+    std::os::unix::fs::symlink(disk.data(), directory.path().join("archive")).expect("it is new");
+    let archive = directory.path().join("archive");
+    let options = [
+        "--archive-dir",
+        text(&archive),
+        "--archive-timeout",
+        "0",
+        "--log-segment-size",
+        "4MB",
+    ];
+    let server = TestServer::open(&directory.path().join("data"), &options).expect("it starts");
+    let site = Site { directory, server };
+    let backup = site.backup("base");
+    site.value("create table t (id int primary key, v text)");
+    for round in 0..10 {
+        site.value(&format!(
+            "insert into t select g, repeat(md5(g::text), 30) from generate_series({round} * 2000 + 1, {round} * 2000 + 2000) g"
+        ));
+        site.value("checkpoint");
+    }
+    site.server.await_log("could not be archived");
+    site.server.await_log("No space left on device");
+    let failed = site.value("select failed_count > 0, last_failed_wal is not null from pg_stat_archiver");
+    assert_eq!(failed, "t|t");
+    site.value("insert into t values (0, 'while it is full')");
+    disk.resize(100);
+    site.archive_all();
+    site.server.await_log("takes log again");
+    let state = "select count(*), md5(string_agg(v, '' order by id)) from t";
+    let rows = site.value(state);
+    assert!(rows.starts_with("20001|"), "{rows}");
+    assert_eq!(site.restored_value(&backup, "restored", &[], state), rows);
 }
 
 #[test]
