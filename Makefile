@@ -93,9 +93,9 @@ miri: ## the engine's slab, versions, epoch and index under Miri, in small sizes
 		epoch:: memory::slab table::version index:: \
 		--skip free_pages_go_back --skip entries_of_composite_keys --skip ascending_inserts_fill --skip stress::
 
-fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges|pgoutput SECONDS=
+fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend|replication|ranges|pgoutput|tls|types|rules SECONDS=
 	@mkdir -p fuzz/corpus/$(TARGET)
-	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
+	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) $(wildcard fuzz/seeds/$(TARGET)) -- -max_total_time=$(SECONDS) -detect_leaks=0
 
 pictures: build ## every kind of page of the laboratory in a browser (Chromium), and those of made-up figures beside kept pictures
 	@scripts/screenshots.sh && scripts/screenshots.sh -c

@@ -8,7 +8,13 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/server/src/pgwire/frontend.rs"]
 mod frontend;
 
-use frontend::{Bind, Fields, MESSAGE_BYTES_MAX, Parse, ReadBuffer};
+use frontend::{Bind, Fields, FunctionCall, MESSAGE_BYTES_MAX, Parse, ReadBuffer, Values};
+
+/// As many as the message says, and no more bytes than it has.
+fn values(values: Values<'_>, body: &[u8]) {
+    let bytes: usize = values.iter().filter_map(|(value, _)| Some(value?.len())).sum();
+    assert!(bytes <= body.len() && values.iter().count() == values.count);
+}
 
 fn message(kind: u8, body: &[u8]) {
     let mut fields = Fields::new(body);
@@ -20,9 +26,13 @@ fn message(kind: u8, body: &[u8]) {
         }
         b'B' => {
             if let Ok(bind) = Bind::read(body) {
-                let bytes: usize = bind.parameters().filter_map(|(value, _)| Some(value?.len())).sum();
-                assert!(bytes <= body.len() && bind.parameters().count() == bind.parameter_count);
-                drop(bind.result_formats().count());
+                values(bind.parameters, body);
+                let _ = bind.result_formats().count();
+            }
+        }
+        b'F' => {
+            if let Ok(call) = FunctionCall::read(body) {
+                values(call.arguments, body);
             }
         }
         // Names, then numbers, then strings, as the other messages mix them.

@@ -80,7 +80,8 @@ fn frames(mut input: &[u8], from: Lsn, term: u32) -> Vec<u8> {
     let room = (SEGMENT_BYTES - from.0 % SEGMENT_BYTES) as usize;
     let mut bytes = Vec::new();
     while let [kind, low, high, rest @ ..] = input {
-        let length = (u16::from_le_bytes([*low, *high]) as usize).min(rest.len());
+        // The uppermost bit says whether the frame tells subscribers something.
+        let length = (u16::from_le_bytes([*low, *high & 0x7f]) as usize).min(rest.len());
         let (payload, next) = rest.split_at(length);
         input = next;
         let whole = frame_bytes(length) as usize;
@@ -90,6 +91,7 @@ fn frames(mut input: &[u8], from: Lsn, term: u32) -> Vec<u8> {
         let Some(kind) = FrameKind::from_byte(*kind) else { continue };
         let header = FrameHeader {
             kind,
+            tells: *high & 0x80 != 0,
             payload_bytes: length as u32,
             lsn: Lsn(from.0 + bytes.len() as u64),
             durable: from,

@@ -50,8 +50,8 @@ impl Stream for Script {
         })
     }
 
-    fn peer(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
+    fn peer(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)))
     }
 
     fn set_deadline(&mut self, _: Option<u64>) {}

@@ -226,6 +226,15 @@ fn is_user(word: &Word, user: &str, is_member: &dyn Fn(&str) -> bool) -> bool {
 }
 
 impl Address {
+    /// Address and mask as pg_hba_file_rules shows them.
+    pub fn shown(self) -> (Option<String>, Option<String>) {
+        match self {
+            Address::None => (None, None),
+            Address::All => (Some("all".into()), None),
+            Address::Network { address, mask } => (Some(address.to_string()), Some(mask.to_string())),
+        }
+    }
+
     fn has(self, client: IpAddr) -> bool {
         match (self, client) {
             (Address::None, _) => false,

@@ -4,7 +4,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, Numeric};
 
-use crate::hba::{Address, Line, Rule, Word};
+use crate::hba::{Line, Rule, Word};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array, text_array_or_null};
 
@@ -28,11 +28,7 @@ fn rule_row(line: &Line) -> Vec<Datum> {
 }
 
 fn rule_cells(rule: &Rule) -> Vec<Datum> {
-    let (address, mask) = match rule.address {
-        Address::None => (None, None),
-        Address::All => (Some("all".to_string()), None),
-        Address::Network { address, mask } => (Some(address.to_string()), Some(mask.to_string())),
-    };
+    let (address, mask) = rule.address.shown();
     let words = |words: &[Word]| text_array(words.iter().map(|word| word.text.as_str()));
     row![
         rule.kind.name(),
