@@ -386,8 +386,8 @@ fn convert_datetime(
             Datum::Date(timestamp_to_date(timestamptz_to_timestamp(*us, zone)?))
         }
         (Datum::TimestampTz(us), oid::TIME) => timestamp_to_time(timestamptz_to_timestamp(*us, zone)?),
-        (Datum::Time(us), oid::TIMETZ) => time_tz::of_local_time(*us, zone, settings.now_us),
-        (Datum::TimestampTz(us), oid::TIMETZ) => time_tz::of_instant(*us, zone),
+        (Datum::Time(us), oid::TIMETZ) => time_tz::of_local_time(*us, zone, settings.now_us)?,
+        (Datum::TimestampTz(us), oid::TIMETZ) => time_tz::of_instant(*us, zone)?,
         (Datum::Time(us), oid::INTERVAL) => Datum::interval(0, 0, *us),
         (Datum::Interval(interval), oid::TIME) => Datum::Time(interval.us.rem_euclid(DAY_US)),
         _ => return Err(cannot_cast(from, to)),

@@ -36,7 +36,7 @@ pub(super) fn evaluate(
         SessionValue::LocalTime => Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US))),
         SessionValue::CurrentTime => {
             let zone = &session.settings.effective.format.time_zone;
-            let now = time_tz::of_instant(session.transaction_start_us, zone);
+            let now = time_tz::of_instant(session.transaction_start_us, zone)?;
             mote_types::typmod::coerce_typmod(now, ty, false)?
         }
         SessionValue::TransactionTimestamp => Datum::TimestampTz(precise(session.transaction_start_us)),

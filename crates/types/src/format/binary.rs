@@ -127,6 +127,7 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         other if is_oid_like(other) => Datum::Oid(reader.i32()? as u32),
         other if is_text_like(other) => Datum::Text(CompactString::new(utf8(reader.rest())?)),
         other if is_enum(other) => Datum::Enum(read_label(other, utf8(reader.rest())?)?),
+        oid::INT2VECTOR | oid::OIDVECTOR => read_vector(ty, reader)?,
         _ if ty.is_array() => read_array(ty, reader)?,
         other if is_range(other) => range::receive(ty, reader)?,
         other if is_multirange(other) => range::receive_multirange(ty, reader)?,
@@ -281,6 +282,23 @@ fn read_composite(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         fields.push(read_delimited(*ty, reader)?);
     }
     Ok(record::row(row_type, fields))
+}
+
+/// `int2vector` and `oidvector`, which have one dimension from 0 and no NULLs. One without elements is none to PostgreSQL, though it
+/// sends such.
+fn read_vector(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
+    let datum = read_array(ty, reader)?;
+    let is_sound = match &datum {
+        Datum::Array(array) => {
+            matches!(*array.dims, [Dimension { lower_bound: 0, .. }])
+                && !array.elements.iter().any(Datum::is_null)
+        }
+        _ => false,
+    };
+    match is_sound {
+        true => Ok(datum),
+        false => Err(incorrect(format!("invalid {} data", ty.name()))),
+    }
 }
 
 /// Appends a value's binary form without a length word; NULL appends nothing.

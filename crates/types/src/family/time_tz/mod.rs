@@ -33,7 +33,7 @@ pub const FAMILY: TypeFamily = TypeFamily {
         oid: TIMETZ,
         representation: Representation::Unsigned8,
         input: |text, settings| {
-            parse_time_tz(text, settings).map(|(us, east_s)| TimeTz { us, east_s }.to_datum())
+            parse_time_tz(text, settings).and_then(|(us, east_s)| TimeTz { us, east_s }.held())
         },
         output: |datum, _, out| TimeTz::of(datum).write(out),
         receive: |bytes| TimeTz::receive(bytes).map(TimeTz::to_datum),
@@ -146,18 +146,18 @@ fn on_date(date: &Datum, time: &Datum) -> SqlResult<Datum> {
 }
 
 /// A time on the session's clock: the offset is that of the current date.
-pub(crate) fn of_local_time(us: i64, zone: &TimeZone, now_us: i64) -> Datum {
+pub(crate) fn of_local_time(us: i64, zone: &TimeZone, now_us: i64) -> SqlResult<Datum> {
     let today = zone.to_local_us(now_us).div_euclid(DAY_US) * DAY_US;
     let east_s = zone.offset_at_local_s(today + us);
-    TimeTz { us, east_s }.to_datum()
+    TimeTz { us, east_s }.held()
 }
 
 /// What the session's clock shows at an instant; NULL of infinity.
-pub fn of_instant(instant_us: i64, zone: &TimeZone) -> Datum {
+pub fn of_instant(instant_us: i64, zone: &TimeZone) -> SqlResult<Datum> {
     if !is_finite_timestamp(instant_us) {
-        return Datum::Null;
+        return Ok(Datum::Null);
     }
     let east_s = zone.offset_at_utc_s(instant_us);
     let us = (instant_us + i64::from(east_s) * SECOND_US).rem_euclid(DAY_US);
-    TimeTz { us, east_s }.to_datum()
+    TimeTz { us, east_s }.held()
 }

@@ -29,6 +29,17 @@ impl TimeTz {
         self.us - i64::from(self.east_s) * SECOND_US
     }
 
+    /// Of an offset that a zone has given: those in POSIX's form have up to 167 hours, and numbers as above have no place for them.
+    pub fn held(self) -> SqlResult<Datum> {
+        match self.east_s.abs() < OFFSET_S_END {
+            true => Ok(self.to_datum()),
+            false => Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "time zone displacements of 16 hours and more are not supported for type time with time zone",
+            )),
+        }
+    }
+
     pub fn to_datum(self) -> Datum {
         let moment = (self.moment_us() + MOMENT_SHIFT_US) as u64;
         let west = (ZONE_SHIFT_S - i64::from(self.east_s)) as u64;
@@ -161,6 +172,17 @@ mod tests {
         bytes[0] = 0;
         bytes[8] = 0x7f;
         assert!(TimeTz::receive(&bytes).is_err());
+    }
+
+    /// They would be read as others.
+    #[test]
+    fn offsets_without_a_place_are_refused() {
+        let held = |east_s| TimeTz { us: 0, east_s }.held();
+        for east_s in [OFFSET_S_END - 1, 1 - OFFSET_S_END] {
+            let datum = held(east_s).expect("it has a place");
+            assert_eq!(TimeTz::of(&datum), TimeTz { us: 0, east_s });
+        }
+        assert!(held(OFFSET_S_END).is_err() && held(-40 * 3600).is_err());
     }
 
     #[test]
