@@ -326,7 +326,8 @@ impl Planner<'_> {
             items,
             rows,
             cost,
-            ordered: left.ordered,
+            // Rows of the right side without a partner come behind all others.
+            ordered: left.ordered && kind != JoinKind::Full,
         })
     }
 }

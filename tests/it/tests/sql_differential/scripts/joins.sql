@@ -41,3 +41,11 @@ select a.id, b.id from l a join l b on (a.v = b.v or (a.v is null and b.v is nul
 select * from l where (id, v) in (select id, 'b' from r) order by 1;
 select sum(l.id), r.w from l right join r on r.id = l.id group by r.w order by r.w;
 select distinct on (l.id) l.id, r.w from l join r on l.id = r.id order by l.id, r.w desc;
+-- Nothing is in any order; what a full join puts beside it is not.
+create table fj_a (a int, b int);
+insert into fj_a values (3, 1), (1, 2), (null, 3), (2, 4), (1, 5);
+select fj_a.a from (fj_a l join fj_a r on false) full join fj_a on true order by 1;
+select fj_a.a from (select a from fj_a where a = null::int and false) l full join fj_a on true order by 1 desc limit 2;
+select -fj_a.a from (fj_a l join fj_a r on l.b = null::int) full join fj_a on true order by 1 nulls first limit 3 offset 1;
+select distinct fj_a.a from (fj_a l join fj_a r on false) full join fj_a on l.a = fj_a.b order by 1 nulls first limit 2;
+drop table fj_a;
