@@ -254,6 +254,16 @@ impl Binder<'_> {
     fn rewrite_subqueries(&mut self, called: &[u16], below: &[u16], rewriter: &mut Rewriter) {
         // The items are needed by the walk (mutably) and by the check for keys; the check gets primary keys beforehand.
         let keys = primary_keys(&self.items, &rewriter.own);
+        // A row that is compared with those of a query stands outside of it.
+        rewriter.in_subquery = false;
+        for number in called {
+            if let Some(query) = &mut self.subqueries[*number as usize]
+                && query.compares_rows
+            {
+                let targets = query.targets.iter_mut();
+                targets.for_each(|target| rewriter.apply_with(&mut target.expr, &keys));
+            }
+        }
         rewriter.in_subquery = true;
         self.visit_subqueries(called, below, &mut |expr| rewriter.apply_with(expr, &keys));
     }

@@ -195,7 +195,7 @@ fn is_join(select: Option<&ast::Select>, name: &str) -> bool {
     select.is_some_and(|select| select.from.iter().any(|item| called(item, name)))
 }
 
-fn strength_of(clause: &ast::Locking) -> LockStrength {
+pub(super) fn strength_of(clause: &ast::Locking) -> LockStrength {
     match clause.strength {
         ast::LockStrength::KeyShare => LockStrength::KeyShare,
         ast::LockStrength::Share => LockStrength::Share,
@@ -216,7 +216,7 @@ fn note_lock(locks: &mut Vec<BoundLock>, lock: BoundLock) {
     }
 }
 
-fn not_allowed(word: &str, place: &str) -> SqlError {
+pub(super) fn not_allowed(word: &str, place: &str) -> SqlError {
     SqlError::new(
         state::FEATURE_NOT_SUPPORTED,
         format!("{word} is not allowed {place}"),

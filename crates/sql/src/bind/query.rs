@@ -128,6 +128,8 @@ pub struct BoundQuery {
     pub with_ties: bool,
     /// Rows of tables, and FROM items whose own query locks the rows inside of it.
     pub locks: Vec<BoundLock>,
+    /// Its target compares each of its rows with a row that stands outside of it.
+    pub compares_rows: bool,
     /// Of a sub-query of an expression: the WITH queries that stand anywhere inside of it.
     pub with: Range<u16>,
 }
@@ -352,6 +354,7 @@ impl BoundQuery {
             offset: None,
             with_ties: false,
             locks: Vec::new(),
+            compares_rows: false,
             with: 0..0,
         }
     }

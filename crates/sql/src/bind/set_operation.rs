@@ -5,7 +5,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::Binder;
-use super::query::{BoundQuery, BoundTarget, ItemColumn, ItemKind, QueryBody};
+use super::locking::{not_allowed, strength_of};
+use super::query::{BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody};
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::Tail;
 use crate::clause::SetOperationKind;
@@ -16,6 +17,16 @@ use mote_grammar::ast::Location;
 /// Set operations may nest this deep to the left: each is a frame of whoever runs the plan, on the stack of a session.
 const LEVELS_MAX: u32 = 700;
 
+fn refuse_locks(locking: &[ast::Locking]) -> SqlResult<()> {
+    match locking.first() {
+        Some(clause) => Err(not_allowed(
+            strength_of(clause).clause(),
+            "with UNION/INTERSECT/EXCEPT",
+        )),
+        None => Ok(()),
+    }
+}
+
 impl Binder<'_> {
     /// Binds a chain of set operations, from left to right.
     pub(super) fn set_operation(
@@ -24,24 +35,27 @@ impl Binder<'_> {
         rest: &[ast::SetArm],
         tail: &Tail<'_>,
     ) -> SqlResult<BoundQuery> {
-        if !tail.locking.is_empty() {
-            let message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-        }
+        refuse_locks(tail.locking)?;
         let is_intersect_all = |arm: &ast::SetArm| arm.operator == ast::SetOperator::Intersect && arm.all;
         // Nothing to the left of an INTERSECT ALL may be recursive.
         let (bound, behind) = match rest.iter().rposition(is_intersect_all) {
             Some(position) => {
                 let before = &rest[..position];
                 let left = self.without_recursion("within INTERSECT", |this| {
-                    let first = this.query_with(first, false)?;
+                    let first = this.arm(first)?;
                     this.add_arms(first, before, &Tail::NONE)
                 });
                 (left?, &rest[position..])
             }
-            None => (self.query_with(first, false)?, rest),
+            None => (self.arm(first)?, rest),
         };
         self.add_arms(bound, behind, tail)
+    }
+
+    /// Rows of an arm cannot be locked, as those of the whole cannot.
+    fn arm(&mut self, query: &ast::Query) -> SqlResult<BoundQuery> {
+        refuse_locks(&query.locking)?;
+        self.query_with(query, false)
     }
 
     /// Joins arms to what stands before them; the clauses of `tail` are those of the last operation.
@@ -55,9 +69,9 @@ impl Binder<'_> {
         for (position, arm) in arms.iter().enumerate() {
             let right = match arm.operator {
                 ast::SetOperator::Except => {
-                    self.without_recursion("within EXCEPT", |this| this.query_with(&arm.query, false))?
+                    self.without_recursion("within EXCEPT", |this| this.arm(&arm.query))?
                 }
-                _ => self.query_with(&arm.query, false)?,
+                _ => self.arm(&arm.query)?,
             };
             let above = match position + 1 == arms.len() {
                 true => tail,
@@ -120,15 +134,60 @@ impl Binder<'_> {
             let places = [&*left, &*right].map(|arm| arm.targets[position].location);
             let found = [&*left, &*right].map(|arm| self.type_of(&arm.targets[position].expr));
             let pairs = [(found[0], places[0]), (found[1], places[1])];
-            let common = self.common_type(&pairs, word)?;
-            self.retype(left, position, common, word)?;
-            self.retype(right, position, common, word)?;
+            types.push(self.common_type(&pairs, word)?);
+        }
+        self.keep_distinct(left, &types, word)?;
+        self.keep_distinct(right, &types, word)?;
+        for (position, common) in types.iter().enumerate() {
+            let place = left.targets[position].location;
+            self.retype(left, position, *common, word)?;
+            self.retype(right, position, *common, word)?;
             if !all {
-                self.check_equality(&left.targets[position].expr, places[0])?;
+                self.check_equality(&left.targets[position].expr, place)?;
             }
-            types.push(common);
         }
         Ok(types)
+    }
+
+    /// DISTINCT of an arm, and the order of its rows, are about values as they are before they become those of the result: an
+    /// arm with columns of other types becomes a sub-query of itself, above which they are converted.
+    fn keep_distinct(&mut self, arm: &mut BoundQuery, types: &[ColumnType], word: &str) -> SqlResult<()> {
+        let is_other = |this: &Self, target: &BoundTarget, ty: ColumnType| {
+            let source = this.type_of(&target.expr);
+            source != ty && source.oid != oid::UNKNOWN
+        };
+        let mut pairs = arm.targets.iter().zip(types);
+        if arm.distinct.is_none() || !pairs.any(|(target, ty)| is_other(self, target, *ty)) {
+            return Ok(());
+        }
+        // Literals are what they are to be from the start.
+        for (position, ty) in types.iter().enumerate() {
+            if self.type_of(&arm.targets[position].expr).oid == oid::UNKNOWN {
+                self.retype(arm, position, *ty, word)?;
+            }
+        }
+        let column = |target: &BoundTarget| ItemColumn {
+            name: target.name.clone(),
+            ty: target.expr.ty(),
+            origin: target.origin,
+        };
+        let columns: Vec<ItemColumn> = arm.targets.iter().map(column).collect();
+        let mut targets = arm.targets.clone();
+        let with = arm.with.clone();
+        let empty = BoundQuery::new(QueryBody::Select(Box::default()), Vec::new());
+        let inner = std::mem::replace(arm, empty);
+        let item = self.add_item("".into(), ItemKind::Subquery(Some(Box::new(inner))), columns)?;
+        self.item_levels[item as usize] += 1;
+        for (position, target) in targets.iter_mut().enumerate() {
+            target.expr = self.variable(item, position, target.location);
+        }
+        let body = SelectBody {
+            from: vec![FromTree::Item(item)],
+            ..SelectBody::default()
+        };
+        *arm = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
+        arm.with = with;
+        Ok(())
     }
 
     /// Puts an arm behind others: at the end of their list where an operation follows its like, or else above them.

@@ -229,6 +229,7 @@ impl Binder<'_> {
         location: Location,
     ) -> SqlResult<(BoundQuery, Expr, FunctionId)> {
         let bound = self.nested_query(query, location)?;
+        let with = bound.with.clone();
         let left = self.left_operands(operand)?;
         self.check_columns(left.len(), bound.targets.len(), location)?;
         let column = |target: &BoundTarget| ItemColumn {
@@ -239,6 +240,8 @@ impl Binder<'_> {
         let columns: Vec<_> = bound.targets.iter().map(column).collect();
         let count = columns.len();
         let item = self.add_item("".into(), ItemKind::Subquery(Some(Box::new(bound))), columns)?;
+        // It is of the query of booleans, not of this one: an aggregate around both may be of a query further out.
+        self.item_levels[item as usize] += 1;
         let right = (0..count).map(|position| self.variable(item, position, location));
         let right = right.collect();
         let left = left.into_iter().map(|(expr, _)| expr).collect();
@@ -253,7 +256,9 @@ impl Binder<'_> {
             origin: (mote_common::Oid::INVALID, 0),
             location,
         };
-        let tests = BoundQuery::new(QueryBody::Select(Box::new(body)), vec![target]);
+        let mut tests = BoundQuery::new(QueryBody::Select(Box::new(body)), vec![target]);
+        tests.with = with;
+        tests.compares_rows = true;
         let boolean = mote_types::oid::BOOL;
         let equal = self
             .find_operator("=", Some(boolean), boolean, location)?

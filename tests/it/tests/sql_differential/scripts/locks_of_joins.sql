@@ -35,6 +35,17 @@ create function lj_file() returns void language sql as 'copy lj_a to ''/nonexist
 select lj_file();
 select 1 as still_in_step;
 drop function lj_copy_sql(), lj_copy_in_sql(), lj_copy(), lj_copy_in(), lj_file();
+-- Nor can rows be locked that a set operation reads, whether it or one of its arms asks for that.
+select id from lj_a union select id from lj_b for share;
+(select id from lj_a for update) union select id from lj_b;
+select id from lj_a except (select id from lj_b order by id limit 1 for no key update);
+(select id from lj_a) intersect all (select id from lj_b for key share nowait);
+select id from lj_a union all (select id from lj_b except (select v from lj_b for update) order by 1);
+(values (1) for update) union all select id from lj_a;
+select * from ((select id from lj_a for share) union all select 7) x for update;
+select id from lj_a where id in (select a from lj_b union (select 1 from lj_b for update));
+select * from (select id from lj_a union all select 9) x order by 1 for update;
+(with w as (select id from lj_a for update) select id from w) union all (select 4) order by 1;
 -- Sub-queries and views lock the rows inside, and are missing as tables are.
 create view lj_view as select * from lj_b;
 select a.id, b.id from lj_a a left join (select * from lj_b) b on b.a = a.id order by 1, 2 for update;

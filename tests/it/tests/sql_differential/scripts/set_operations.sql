@@ -51,3 +51,15 @@ select * from u4 intersect all select * from u4 intersect all select * from u4 o
 select * from u4 intersect all select null intersect all select null;
 select 1 union select 2 union all select 2 except select 1 intersect select 1 order by 1;
 drop table u4;
+-- DISTINCT and ORDER BY of an arm whose columns become others are about the values before that.
+create table so_arms (a int, n numeric, c varchar(3));
+insert into so_arms values (1, 1, 'x'), (2, 1.00000000000000000001, 'y'), (null, 1, 'x'), (2, 2, null);
+select 1::bigint where false union all (select distinct a from so_arms order by 1 nulls first limit 2);
+select 1::bigint where false union all (select distinct a from so_arms order by 1 nulls first);
+select 'q', 1::bigint where false union all (select distinct 'k', a from so_arms order by 1, 2 nulls first limit 2);
+select 1::float8 where false union all (select distinct n from so_arms) order by 1;
+select 0::float8 union (select distinct n from so_arms) order by 1;
+select 1::bigint where false union all (select distinct on (c) a from so_arms order by c desc, a desc);
+(select distinct on (c) a, c from so_arms order by c, a) except all select 1::bigint, 'z'::text where false order by 1, 2;
+select (select count(v) from (select 1::numeric union all (select distinct so_arms.a from generate_series(1, 2))) q(v)) from so_arms order by 1;
+drop table so_arms;
