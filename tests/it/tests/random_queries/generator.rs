@@ -4,12 +4,16 @@
 //! queries: derived tables, WITH, LATERAL, set operations, sub-queries in expressions, correlated or not. Predicates compare
 //! numbers and times of different types, columns with columns, constants, lists and arrays. Rows are
 //! compared as a multiset, so LIMIT comes only with an order over all columns, and window functions only where peers
-//! share their value. An order below LIMIT, DISTINCT ON or string_agg decides what they see. No expression can fail: no division, small numbers, sub-queries of one row where one is needed.
+//! share their value. An order below LIMIT, DISTINCT ON or string_agg decides what they see. Rows of single tables are locked at
+//! times. Values of types that the generator does not know are in `compound`. No expression can fail: no division, small numbers,
+//! sub-queries of one row where one is needed.
 
 use mote_common::prng::Prng;
 
 /// The tables, with NULLs, duplicates and an empty one.
 pub const TABLES: &str = "
+create domain counted as int check (value > -100000);
+create domain short as varchar(3) check (value <> 'impossible');
 create table t1 (a int, b int, c text);
 create table t2 (a int primary key, b int, c varchar(5));
 create table t3 (a int, d bool, c text);
@@ -89,7 +93,7 @@ use Type::*;
 
 /// Something of a type that may stand in an expression.
 #[derive(Clone)]
-struct Leaf {
+pub struct Leaf {
     text: String,
     ty: Type,
     /// It means the same inside of a sub-query: not so a window function, nor an aggregate without a column.
@@ -110,6 +114,10 @@ pub struct Generator {
     next_name: u32,
     with: Vec<Named>,
     level: u32,
+    /// The query just made reads one table row by row, so that its rows can be locked.
+    can_lock: bool,
+    /// The query is an arm of a set operation, which can lock none.
+    in_arm: bool,
 }
 
 impl Generator {
@@ -119,6 +127,8 @@ impl Generator {
             next_name: 0,
             with: Vec::new(),
             level: 0,
+            can_lock: false,
+            in_arm: false,
         }
     }
 
@@ -128,20 +138,29 @@ impl Generator {
         self.query(&types, &[]).0
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.random.below(100) < percent
     }
 
-    fn between(&mut self, low: usize, high: usize) -> usize {
+    pub fn random_below(&mut self, end: u64) -> u64 {
+        self.random.below(end)
+    }
+
+    /// A query may stand here.
+    pub fn may_nest(&self) -> bool {
+        self.level <= LEVELS_MAX
+    }
+
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
         self.random.between(low as i64, high as i64) as usize
     }
 
-    fn pick<T: Clone>(&mut self, list: &[T]) -> T {
+    pub fn pick<T: Clone>(&mut self, list: &[T]) -> T {
         let position = self.random.below(list.len() as u64) as usize;
         list[position].clone()
     }
 
-    fn name(&mut self, prefix: &str) -> String {
+    pub fn name(&mut self, prefix: &str) -> String {
         self.next_name += 1;
         format!("{prefix}{}", self.next_name)
     }
@@ -151,22 +170,25 @@ impl Generator {
     }
 
     /// A query with columns of these types that may read `outer`; its text and its columns.
-    fn query(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+    pub fn query(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
         let outer: Vec<Leaf> = outer.iter().filter(|leaf| leaf.anywhere).cloned().collect();
         let outer = &outer[..];
+        let in_arm = std::mem::take(&mut self.in_arm);
         self.level += 1;
         let known = self.with.len();
         let mut text = String::new();
         if self.level <= LEVELS_MAX && self.chance(20) {
-            text = self.with_clause();
+            text = self.with_clause(outer);
         }
         let form = self.random.below(10);
+        self.can_lock = false;
         let (body, columns) = match form {
             0 if self.level <= LEVELS_MAX => self.set_operation(types, outer),
             1 => self.values(types, outer),
             _ => self.select(types, outer),
         };
         text.push_str(&body);
+        let can_lock = self.can_lock && !in_arm;
         if self.level <= LEVELS_MAX && self.chance(12) {
             text = self.ordered_below(&text, &columns, outer.is_empty());
         } else if self.chance(25) {
@@ -177,13 +199,18 @@ impl Generator {
             if self.chance(20) {
                 text.push_str(&format!(" offset {}", self.between(0, 2)));
             }
+            if can_lock && self.chance(30) {
+                text.push_str(self.pick(&[" for update", " for share", " for no key update"]));
+            }
+        } else if can_lock && self.chance(10) {
+            text.push_str(" for key share");
         }
         self.with.truncate(known);
         self.level -= 1;
         (text, columns)
     }
 
-    fn order_over_all(&mut self, columns: usize) -> String {
+    pub fn order_over_all(&mut self, columns: usize) -> String {
         let order: Vec<String> = (1..=columns)
             .map(|n| {
                 let direction = self.pick(&["", " desc", " nulls first", " desc nulls last"]);
@@ -219,7 +246,7 @@ impl Generator {
         }
     }
 
-    fn with_clause(&mut self) -> String {
+    fn with_clause(&mut self, outer: &[Leaf]) -> String {
         let mut parts = Vec::new();
         let mut recursive = "";
         for _ in 0..self.between(1, 2) {
@@ -238,7 +265,9 @@ impl Generator {
             }
             let width = self.between(1, 3);
             let types = self.types(width);
-            let (query, columns) = self.query(&types, &[]);
+            // Often for each row of the query around it anew.
+            let sight = if self.chance(50) { outer } else { &[] };
+            let (query, columns) = self.query(&types, sight);
             let form = self.pick(&["", "", "materialized ", "not materialized "]);
             parts.push(format!("{name} as {form}({query})"));
             self.with.push(Named { name, columns });
@@ -247,7 +276,9 @@ impl Generator {
     }
 
     fn set_operation(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+        self.in_arm = true;
         let (left, columns) = self.query(types, outer);
+        self.in_arm = true;
         let (right, _) = self.query(types, outer);
         let operator = self.pick(&[
             "union",
@@ -257,6 +288,7 @@ impl Generator {
             "except",
             "except all",
         ]);
+        self.can_lock = false;
         (format!("({left}) {operator} ({right})"), columns)
     }
 
@@ -266,6 +298,7 @@ impl Generator {
             let row: Vec<String> = types.iter().map(|ty| self.expression(*ty, outer, 1)).collect();
             rows.push(format!("({})", row.join(", ")));
         }
+        self.can_lock = false;
         let columns = types
             .iter()
             .enumerate()
@@ -292,6 +325,8 @@ impl Generator {
         };
         let mut tail = String::new();
         let mut distinct = "";
+        // One table and nothing beside it.
+        let mut is_plain = from.starts_with(" from t") && from.split(' ').count() == 5;
         if self.chance(25) {
             leaves = self.grouped(&own, outer, &mut tail);
         } else if !own.is_empty() && self.chance(20) {
@@ -301,13 +336,25 @@ impl Generator {
         } else if self.chance(15) {
             distinct = "distinct ";
         }
+        is_plain &= tail.is_empty() && distinct.is_empty();
         let mut targets = Vec::new();
         let mut columns = Vec::new();
         for ty in types {
             let name = self.name("c");
-            targets.push(format!("{} as {name}", self.expression(*ty, &leaves, 2)));
+            let is_set = self.chance(3);
+            is_plain &= !is_set && leaves.iter().all(|leaf| leaf.anywhere);
+            let value = match (*ty, is_set) {
+                (Int, true) => format!(
+                    "generate_series(greatest({}, -2), 2)",
+                    self.expression(Int, &leaves, 0)
+                ),
+                (Text, true) => format!("unnest(array[{}, 'x'])", self.expression(Text, &leaves, 1)),
+                _ => self.expression(*ty, &leaves, 2),
+            };
+            targets.push(format!("{value} as {name}"));
             columns.push((name, *ty));
         }
+        self.can_lock = is_plain;
         (
             format!("select {distinct}{}{from}{filter}{tail}", targets.join(", ")),
             columns,
@@ -365,8 +412,21 @@ impl Generator {
     fn aggregate(&mut self, own: &[Leaf]) -> Leaf {
         let ty = self.pick(&[Int, Int, Text, Bool]);
         let argument = self.expression(ty, own, 1);
-        let distinct = self.pick(&["", "", "distinct "]);
-        let (mut text, result) = match (ty, self.random.below(4)) {
+        // Queries written alike are not the same to an order: COMPAT.md.
+        let distinct = match argument.contains("select ") {
+            true => "",
+            false => self.pick(&["", "", "distinct "]),
+        };
+        let (mut text, result) = match (ty, self.random.below(7)) {
+            (Int, 6) => (
+                format!("percentile_disc(0.5) within group (order by {argument})"),
+                Int,
+            ),
+            (Int | Text, 4) => (
+                format!("array_agg({distinct}{argument} order by {argument} desc)"),
+                Text,
+            ),
+            (Int | Text, 5) => (format!("jsonb_agg({argument} order by {argument})"), Text),
             (Int, 0) => (format!("sum({distinct}{argument})"), Int),
             (Int, 1) => (format!("max({argument})"), Int),
             (Int | Text, 2) => (format!("min({argument})"), ty),
@@ -381,9 +441,12 @@ impl Generator {
         // Sums are numeric over bigint; all integers here are to be of one kind.
         if text.starts_with("sum") {
             text = format!("({text})::int");
+        } else if text.starts_with("array_agg") || text.starts_with("jsonb_agg") {
+            text = format!("({text})::text");
         }
         Leaf {
-            anywhere: text.contains('.'),
+            // The columns may all be those of queries inside of it.
+            anywhere: text.contains('.') && !text.contains("select "),
             text,
             ty: result,
         }
@@ -475,8 +538,13 @@ impl Generator {
             return self.join(scope, outer);
         }
         let alias = self.name("s");
-        let form = self.random.below(10);
+        let form = self.random.below(11);
         let (text, columns) = match form {
+            10 => {
+                let mut sight = scope.clone();
+                sight.extend_from_slice(outer);
+                self.rows_of_array(&sight, &alias)
+            }
             0..=2 if self.level <= LEVELS_MAX => {
                 let width = self.between(1, 3);
                 let types = self.types(width);
@@ -617,7 +685,7 @@ impl Generator {
     }
 
     /// An expression over the leaves.
-    fn expression(&mut self, ty: Type, leaves: &[Leaf], depth: u32) -> String {
+    pub fn expression(&mut self, ty: Type, leaves: &[Leaf], depth: u32) -> String {
         let fitting: Vec<Leaf> = leaves.iter().filter(|leaf| leaf.ty == ty).cloned().collect();
         if depth == 0 || self.chance(35) {
             return match fitting.is_empty() || self.chance(15) {
@@ -698,6 +766,9 @@ impl Generator {
 
     fn integer(&mut self, leaves: &[Leaf], depth: u32) -> String {
         let next = depth - 1;
+        if self.chance(15) {
+            return self.compound_integer(leaves, next);
+        }
         match self.random.below(9) {
             0 | 1 => {
                 let operator = self.pick(&["+", "-"]);
@@ -744,6 +815,9 @@ impl Generator {
 
     fn text(&mut self, leaves: &[Leaf], depth: u32) -> String {
         let next = depth - 1;
+        if self.chance(35) {
+            return self.compound_text(leaves, next);
+        }
         match self.random.below(5) {
             0 => {
                 let (a, b) = (
@@ -777,6 +851,9 @@ impl Generator {
         let ty = self.pick(&[Int, Int, Text]);
         if leaves.iter().any(|leaf| matches!(leaf.ty, Number | Moment)) && self.chance(40) {
             return self.across_types(leaves);
+        }
+        if self.chance(18) {
+            return self.compound_boolean(leaves, next);
         }
         match self.random.below(13) {
             0..=2 => {

@@ -5,6 +5,7 @@
 //!
 //! Queries are sent by the batch to both servers at once, so that neither waits for the test or for the other one.
 
+mod compound;
 mod generator;
 
 use std::fmt::Write;
