@@ -1,5 +1,5 @@
 //! COMMENT ON, for every kind of object that can be made: relations and their columns, constraints and triggers; schemas, types,
-//! domains and their constraints, routines, roles, databases, extensions, publications, large objects.
+//! domains and their constraints, routines, roles, databases, extensions, publications, casts, large objects.
 //!
 //! A comment is part of its object's description. Some kinds take theirs in the file of the kind (`function`, `user_type`, ..).
 
@@ -9,7 +9,8 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{
-    domain, dropping, extension, function, large_object, privileges, publication, role, schema, user_type,
+    cast, domain, dropping, extension, function, large_object, privileges, publication, role, schema,
+    user_type,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
@@ -49,6 +50,10 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
     }
     if comment.kind == ObjectKind::LargeObject {
         large_object::comment(&comment.object, text, context)?;
+        return Ok(CommandTag::Word("COMMENT"));
+    }
+    if comment.kind == ObjectKind::Cast {
+        cast::comment(&comment.object, text, context)?;
         return Ok(CommandTag::Word("COMMENT"));
     }
     let ObjectReference::Name(name) = &comment.object else {

@@ -15,7 +15,7 @@ use mote_grammar::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, Qualifi
 use mote_sql::catalog::CatalogView;
 
 use super::{
-    cascade, dropping, extension, extension_members, in_use, inherit, partition, partition_index,
+    cascade, cast, dropping, extension, extension_members, in_use, inherit, partition, partition_index,
     publication, reindex, schema, sequence, trigger,
 };
 use crate::utility::{Command, Issued, Steps};
@@ -65,6 +65,9 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
     if drop.kind == ObjectKind::Publication {
         publication::drop(drop, context)?;
         return Ok(CommandTag::Word(tag));
+    }
+    if drop.kind == ObjectKind::Cast {
+        return cast::drop(drop, context);
     }
     let word = word_of_kind(drop.kind)?;
     // All are dropped together: references among them do not count.

@@ -36,6 +36,7 @@ pub(crate) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Domain => "DROP DOMAIN",
         ObjectKind::Extension => "DROP EXTENSION",
         ObjectKind::Publication => "DROP PUBLICATION",
+        ObjectKind::Cast => "DROP CAST",
         _ => "DROP",
     }
 }

@@ -27,6 +27,7 @@ mod alter_table;
 mod analyze;
 pub mod attach_partition;
 mod cascade;
+mod cast;
 mod cluster;
 mod columns;
 mod comment;
@@ -143,6 +144,7 @@ pub fn of(statement: &Statement) -> &dyn Command {
         Statement::CreateExtension(statement) => &**statement,
         Statement::AlterExtension(statement) => &**statement,
         Statement::CreatePublication(statement) => &**statement,
+        Statement::CreateCast(statement) => &**statement,
         Statement::AlterPublication(statement) => &**statement,
         Statement::CreateEnum(statement) => &**statement,
         Statement::CreateRangeType(statement) => &**statement,

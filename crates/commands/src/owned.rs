@@ -114,6 +114,7 @@ fn database_of(object: &StoredObject, catalog: &Catalog) -> Option<Oid> {
         StoredObject::Schema(schema) => Some(Oid(schema.database)),
         StoredObject::Extension(extension) => Some(Oid(extension.database)),
         StoredObject::Publication(publication) => Some(Oid(publication.database)),
+        StoredObject::Cast(cast) => Some(Oid(cast.database)),
         StoredObject::DefaultAcl(defaults) => Some(Oid(defaults.key.database)),
         StoredObject::Relation(relation) => Some(of_schema(relation.schema)),
         StoredObject::Routine(routine) => Some(of_schema(routine.schema)),
@@ -148,6 +149,7 @@ fn owner_of(object: &mut StoredObject) -> Option<(&mut u32, Option<&mut Vec<Stor
         StoredObject::Extension(extension) => Some((&mut extension.owner, None)),
         StoredObject::Publication(publication) => Some((&mut publication.owner, None)),
         StoredObject::Role(_)
+        | StoredObject::Cast(_)
         | StoredObject::DefaultAcl(_)
         | StoredObject::ClusterSettings(_)
         | StoredObject::Statistics(_) => None,

@@ -10,7 +10,7 @@
 //!     `row_codec`: rows as the engine has them.
 //!  5. `query`: the execution of a plan's program; `plans`: from text to a plan that is current.
 //!  6. `catalog_change`: what a statement puts into the catalog; `server_files`: files, on threads of their own;
-//!     `large_object`: byte strings in parts.
+//!     `large_object`: byte strings in parts; `analyze`: what a sample of rows tells.
 //!
 //! Promises: a statement is an ordinary call that returns when it is done; where it waits or has used its fuel it calls its host
 //! (`mote_catalog::host::Host`), which may let others run and go on on another thread; every failure is an
@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod analyze;
 pub mod catalog_change;
 pub mod context;
 pub mod expr;

@@ -24,6 +24,7 @@ fn everything_that_can_be_committed_arrives() {
         "select gid from pg_prepared_xacts order by 1",
         "select e from typed order by e",
         "select twice(a) from made order by a",
+        "select e::int, e + 1 from typed order by e",
         "select relname from pg_class where relnamespace = 'public'::regnamespace order by 1",
     ];
     value(
@@ -36,6 +37,8 @@ fn everything_that_can_be_committed_arrives() {
          create type colour as enum ('red'); alter type colour add value 'blue';
          create table typed (e colour); insert into typed values ('blue'), ('red');
          create function twice(int) returns int language sql as 'select 2 * $1';
+         create function number_of(colour) returns int language sql as 'select length($1::text)';
+         create cast (colour as int) with function number_of(colour) as implicit;
          create table large (a int primary key, t text);
          select setval('numbers', 100); drop table if exists gone",
     );

@@ -147,6 +147,14 @@ create publication "of Sales" for table app.customer (name, id), only app.orders
 create publication everything for all tables with (publish = 'truncate, insert');
 create publication of_events for table app.event (at, kind) with (publish_via_partition_root = true, publish = '');
 create publication "nothing";
+create type app.grade as enum ('low', 'high');
+create function app.points(app.grade) returns int language sql immutable as $$ select case $1::text when 'low' then 1 else 2 end $$;
+create cast (app.grade as int) with function app.points(app.grade) as implicit;
+create cast (app.grade as app.customer) with inout;
+create cast (varchar as app.grade) with inout as assignment;
+comment on cast (app.grade as int) is 'the points of a grade';
+create table app.graded (grade app.grade, more int default 'high'::app.grade);
+create view app.graded_points as select grade + 1 as points from app.graded;
 reset client_min_messages;
 comment on publication everything is 'publication';
 alter publication of_events owner to dump_writer;
@@ -218,6 +226,10 @@ select last_value, is_called from app.orders_line_seq;
 select count(*) from app.empty;
 select pubname, pg_get_userbyid(pubowner), puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot,
     obj_description(oid, 'pg_publication') from pg_publication order by 1;
+select castsource::regtype, casttarget::regtype, castfunc::regproc, castcontext, castmethod, obj_description(oid, 'pg_cast')
+    from pg_cast where oid >= 16384 order by castsource::regtype::text, casttarget::regtype::text;
+insert into app.graded values ('high'::varchar) returning grade::int, more;
+delete from app.graded;
 select * from pg_publication_tables order by pubname, schemaname, tablename;
 select oid::regclass::text, relreplident from pg_class where relreplident not in ('d', 'n') and oid >= 16384 order by 1;
 select indexrelid::regclass::text from pg_index where indisreplident order by 1;

@@ -298,6 +298,39 @@ fn checkpoints_beside_ddl_and_truncate_over_a_kill() {
 }
 
 #[test]
+fn casts_of_users_are_there_after_a_kill() {
+    let server = TestServer::start("casts");
+    psql_strict(
+        &server,
+        "create type mood as enum ('sad', 'ok');
+         create function number_of(mood) returns int language sql as $$ select 7 $$;
+         create cast (mood as int) with function number_of(mood) as implicit;
+         create cast (varchar as mood) with inout as implicit;
+         create cast (mood as bigint) with inout;
+         drop cast (mood as bigint);
+         create view v as select m + 1 as n from (values ('ok'::varchar::mood)) t(m)",
+    )
+    .good();
+    let (data, _directory) = server.kill();
+    let server = TestServer::open(&data, &[]).expect("it recovers");
+    assert_eq!(value(&server, "select n from v"), "8");
+    assert_eq!(
+        number(&server, "select count(*) from pg_cast where oid >= 16384"),
+        2
+    );
+    // A number that is free: the casts' own were counted.
+    psql_strict(
+        &server,
+        "create cast (mood as bigint) with inout; drop type mood cascade",
+    )
+    .good();
+    assert_eq!(
+        number(&server, "select count(*) from pg_cast where oid >= 16384"),
+        0
+    );
+}
+
+#[test]
 fn a_transaction_larger_than_the_log_buffer_goes_through_and_comes_back() {
     const ROWS: u64 = 12_000;
     let server = TestServer::start_with(

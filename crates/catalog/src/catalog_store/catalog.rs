@@ -17,7 +17,7 @@ use super::maps::{Map, Names, Pairs, seconds};
 use super::object::Object;
 use super::statistics::{StatisticsEntry, statistics_oid};
 use super::stored::{
-    DefaultAclKey, StoredClusterSettings, StoredDatabase, StoredDefaultAcl, StoredExtension,
+    DefaultAclKey, StoredCast, StoredClusterSettings, StoredDatabase, StoredDefaultAcl, StoredExtension,
     StoredPublication, StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 use super::visits::Visits;
@@ -61,6 +61,9 @@ pub struct Catalog {
     pub extensions: Map<Oid, Arc<Entry<StoredExtension>>>,
     /// Few, as extensions.
     pub publications: Map<Oid, Arc<Entry<StoredPublication>>>,
+    pub(super) casts: Map<Oid, Arc<Entry<StoredCast>>>,
+    /// By database, source and target.
+    pub(super) cast_keys: Map<(Oid, Oid, Oid), Oid>,
     pub default_acls: Map<Oid, Arc<Entry<StoredDefaultAcl>>>,
     /// None: nothing is set for all roles.
     pub(super) cluster_settings: Option<Arc<Entry<StoredClusterSettings>>>,
@@ -100,6 +103,8 @@ impl Catalog {
             roles: Map::default(),
             extensions: Map::default(),
             publications: Map::default(),
+            casts: Map::default(),
+            cast_keys: Map::default(),
             default_acls: Map::default(),
             cluster_settings: None,
             relations: Map::default(),
@@ -289,6 +294,7 @@ impl Catalog {
             .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.extensions.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.publications.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.casts.get(&oid).map(|entry| of(entry)))
             .or_else(|| self.default_acls.get(&oid).map(|entry| of(entry)))
             .or_else(|| {
                 self.statistics
@@ -329,6 +335,7 @@ impl Catalog {
             .chain(self.routines.keys())
             .chain(self.extensions.keys())
             .chain(self.publications.keys())
+            .chain(self.casts.keys())
             .chain(self.default_acls.keys())
             .map(|oid| oid.0)
             .chain(members);

@@ -44,6 +44,7 @@ impl Catalog {
             StoredObject::Publication(object) => {
                 self.publications.insert(oid, Arc::new(Entry { object, row }));
             }
+            StoredObject::Cast(object) => self.put_cast(Entry { object, row }),
             StoredObject::DefaultAcl(object) => {
                 self.default_acl_keys.insert(object.key, oid);
                 self.default_acls.insert(oid, Arc::new(Entry { object, row }));
@@ -121,6 +122,7 @@ impl Catalog {
         self.databases.remove(&oid);
         self.extensions.remove(&oid);
         self.publications.remove(&oid);
+        self.casts.remove(&oid);
         self.default_acls.remove(&oid);
         self.cluster_settings.take_if(|_| oid == CLUSTER_SETTINGS);
         self.schemas.remove(&oid);
@@ -156,6 +158,9 @@ impl Catalog {
             self.dependencies.remove(&old.object);
         } else if let Some(old) = self.publications.get(&oid).cloned() {
             self.dependencies.remove(&old.object);
+        } else if let Some(old) = self.casts.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+            self.forget_cast(&old.object);
         } else if let Some(old) = self.default_acls.get(&oid).cloned() {
             self.dependencies.remove(&old.object);
             self.default_acl_keys.remove(&old.object.key);

@@ -7,7 +7,7 @@
 //! object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more). Kinds of objects that need more have a
-//! file each: `routine`, `triggers`, `types` with `extension_types`, `publication`, `statistics`, `default_acl`, `membership` with
+//! file each: `routine`, `triggers`, `types` with `extension_types`, `publication`, `cast`, `statistics`, `default_acl`, `membership` with
 //! `predefined_roles`, `cluster_settings`, `temporary`, `transition`; `visits` counts for tests what a change looks at.
 //!
 //! Source: PostgreSQL's caches of the catalog (syscache.c, relcache.c, inval.c) do what one immutable state does here: persistent maps
@@ -20,6 +20,7 @@
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod bound_index;
+mod cast;
 mod catalog;
 mod change;
 pub mod cluster_settings;

@@ -9,8 +9,8 @@ use mote_types::catalog::user::{is_composite, is_user_type, number_of, user_rang
 
 use super::revision::Revision;
 use super::stored::{
-    StoredAcl, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject, StoredPublication,
-    StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
+    StoredAcl, StoredCast, StoredConstraintKind, StoredDatabase, StoredExtension, StoredObject,
+    StoredPublication, StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 
 pub trait Object {
@@ -59,6 +59,7 @@ impl StoredObject {
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
             StoredObject::Publication(object) => object,
+            StoredObject::Cast(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
             StoredObject::Statistics(object) => object,
@@ -75,6 +76,7 @@ impl StoredObject {
             StoredObject::Type(object) => object,
             StoredObject::Extension(object) => object,
             StoredObject::Publication(object) => object,
+            StoredObject::Cast(object) => object,
             StoredObject::DefaultAcl(object) => object,
             StoredObject::ClusterSettings(object) => object,
             StoredObject::Statistics(object) => object,
@@ -174,6 +176,43 @@ impl Object for StoredPublication {
     fn uses(&self, each: &mut dyn FnMut(Oid)) {
         uses_roles(self, each);
         self.tables.iter().for_each(|table| each(Oid(table.relation)));
+    }
+}
+
+/// It has neither a name nor an owner: its types say which it is, and whose.
+impl Object for StoredCast {
+    fn oid(&self) -> Oid {
+        Oid(self.oid)
+    }
+
+    fn stored(&self) -> StoredObject {
+        StoredObject::Cast(self.clone())
+    }
+
+    fn noun(&self) -> &'static str {
+        "cast"
+    }
+
+    fn undefined(&self) -> SqlState {
+        state::UNDEFINED_OBJECT
+    }
+
+    fn name(&self) -> &str {
+        ""
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn renew(&mut self) {
+        self.revision = Revision::default();
+    }
+
+    fn uses(&self, each: &mut dyn FnMut(Oid)) {
+        uses_type(self.source, each);
+        uses_type(self.target, each);
+        each(Oid(self.function));
     }
 }
 

@@ -16,10 +16,11 @@ use super::transition::TransitionNames;
 use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::{CommitError, CommitReceipt, Engine, Transaction};
-use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::catalog::{CatalogView, Relation, UserCast};
 use mote_sql::routine::Routine;
 use mote_types::catalog::user::{Entered, UserType, without};
 
+use super::cast;
 use super::catalog::{Catalog, RelationEntry};
 use super::describe::UNKNOWN_ROWS;
 use super::identity::Identity;

@@ -4,7 +4,7 @@
 //! Texts of expressions are kept as the deparser prints them and bound again when the description is built.
 //!
 //! Relations, routines, types and what contains them stand here; the folder has those that stand beside them: privileges
-//! (`acl`), default privileges (`default_acl`), settings of all roles (`cluster_settings`), publications, statistics.
+//! (`acl`), default privileges (`default_acl`), settings of all roles (`cluster_settings`), publications, casts, statistics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +20,14 @@ use super::membership::StoredMembership;
 use super::revision::Revision;
 
 mod acl;
+mod cast;
 mod cluster_settings;
 mod default_acl;
 mod publication;
 mod statistics;
 
 pub use acl::{StoredAcl, acl_from_bytes, acl_to_bytes};
+pub use cast::{StoredCast, StoredCastContext};
 pub use cluster_settings::StoredClusterSettings;
 pub use default_acl::{DefaultAclKey, StoredDefaultAcl};
 pub use publication::{StoredOperations, StoredPublication, StoredPublished};
@@ -41,6 +43,7 @@ pub enum StoredObject {
     Type(StoredUserType),
     Extension(StoredExtension),
     Publication(StoredPublication),
+    Cast(StoredCast),
     DefaultAcl(StoredDefaultAcl),
     ClusterSettings(StoredClusterSettings),
     Statistics(StoredStatistics),

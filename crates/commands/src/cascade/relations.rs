@@ -7,9 +7,10 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::TableLockMode;
 use mote_grammar::ast::DropBehavior;
+use mote_types::catalog::user::composite_oid;
 
 use crate::{cascade, composite_type, dropping, in_use, inherit, publication, schema, sequence, uses, view};
-use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredRelation};
+use mote_catalog::catalog_store::stored::{StoredCast, StoredConstraintKind, StoredKind, StoredRelation};
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -47,6 +48,8 @@ struct Dependents {
     views: Vec<(Arc<RelationEntry>, String)>,
     /// Routines that take or return rows of what is dropped.
     routines: Vec<(Arc<RoutineEntry>, String)>,
+    /// Casts from and to rows of what is dropped.
+    casts: Vec<(StoredCast, String)>,
     /// (table, position of the column, row type that it has).
     columns: Vec<(Arc<RelationEntry>, usize, String)>,
     /// (table, position of the column, sequence that its default reads).
@@ -109,11 +112,17 @@ impl Dependents {
             }
         }
         let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
+        // Routines and casts depend on the row type of the table, which has its name.
+        let row_type =
+            |read: &StoredRelation| dropping::described(read, context).replacen(read.kind.word(), "type", 1);
         for (routine, relation) in uses::texts::users_of_rows(&oids, context) {
             let read = dropped.iter().find(|d| d.oid == relation).expect("one of them");
-            // A routine depends on the row type of the table, which has its name.
-            let on = dropping::described(read, context).replacen(read.kind.word(), "type", 1);
-            found.routines.push((routine, on));
+            found.routines.push((routine, row_type(read)));
+        }
+        for read in dropped {
+            let ty = composite_oid(Oid(read.oid)).map(|ty| ty.0);
+            let casts = uses::casts::of_types(ty.as_slice(), context).into_iter();
+            found.casts.extend(casts.map(|(cast, _)| (cast, row_type(read))));
         }
         found
     }
@@ -155,13 +164,20 @@ impl Dependents {
             let table = dropping::described(&entry.stored, context);
             (format!("column {column} of {table}"), on.clone())
         });
-        let routines = self.routines.iter();
-        let routines = routines.map(|(entry, on)| (uses::texts::described(entry, context), on.clone()));
+        let routines = self.routines.iter().map(|(entry, on)| {
+            let what = uses::texts::described(entry, context);
+            (entry.stored.oid, what, on)
+        });
+        let casts = self.casts.iter();
+        let casts = casts.map(|(cast, on)| (cast.oid, uses::casts::described(cast), on));
+        let mut of_rows: Vec<_> = routines.chain(casts).collect();
+        of_rows.sort();
+        let of_rows = of_rows.into_iter().map(|(_, what, on)| (what, on.clone()));
         let mut all: Vec<(String, String)> = defaults
             .chain(columns)
             .chain(views)
             .chain(keys)
-            .chain(routines)
+            .chain(of_rows)
             .collect();
         // One view may read two of them; it is told once.
         all.dedup();
@@ -275,6 +291,9 @@ pub(crate) fn drop_all(
         if let Some(view) = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)? {
             remove_relation(&view.stored, context)?;
         }
+    }
+    for (cast, _) in &dependents.casts {
+        cascade::routines::remove_cast(Oid(cast.oid), context)?;
     }
     let routines: Vec<_> = dependents
         .routines

@@ -49,6 +49,7 @@ pub(crate) fn remove_dependent(dependent: Dependent, context: &mut StatementCont
         Dependent::View(entry) => cascade::relations::remove_view(Oid(entry.stored.oid), context),
         Dependent::Routine(entry) => write::remove(Oid(entry.stored.oid), context),
         Dependent::Type(entry) => cascade::types::drop_all(&[entry], "", DropBehavior::Cascade, context),
+        Dependent::Cast(cast) => remove_cast(Oid(cast.oid), context),
         // The column would have to go with all that depends on it.
         Dependent::Generated(..) => Err(SqlError::unsupported(
             "DROP FUNCTION .. CASCADE of a function that a generated column calls",
@@ -77,5 +78,14 @@ pub(crate) fn remove_dependent(dependent: Dependent, context: &mut StatementCont
                 relation.constraints.retain(|constraint| constraint.name != name)
             })
         }
+    }
+}
+
+/// Drops a cast, unless it went with something else.
+pub(crate) fn remove_cast(cast: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    write::hold(cast, context)?;
+    match context.session.catalog.current().cast(cast) {
+        Some(_) => write::remove(cast, context),
+        None => Ok(()),
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn drop_users(
         User::Column(entry, _) | User::View(entry) => here(entry.stored.schema),
         User::Routine(entry) => here(entry.stored.schema) && !extension.members.contains(&entry.stored.oid),
         User::Domain(entry) | User::Attribute(entry, _) => here(entry.stored.schema),
+        User::Cast(cast) => cast.database == extension.database,
         User::Expression(dependent) => here(dependent.schema()),
     });
     drop_found(found, subject, behavior, context)
@@ -158,6 +159,7 @@ pub(crate) fn remove_user(user: User, context: &mut StatementContext<'_>) -> Sql
             None => Ok(()),
         },
         User::Expression(dependent) => cascade::routines::remove_dependent(dependent, context),
+        User::Cast(cast) => cascade::routines::remove_cast(Oid(cast.oid), context),
         User::Attribute(entry, position) => {
             let Some(now) = current.user_type(Oid(entry.stored.oid)) else {
                 return Ok(());

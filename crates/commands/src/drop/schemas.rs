@@ -1,5 +1,6 @@
 //! DROP SCHEMA.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
@@ -8,7 +9,7 @@ use mote_grammar::ast::DropBehavior;
 use mote_types::catalog::user::number_of;
 
 use crate::{cascade, default_privileges, dropping, extension_members, schema, user_type, uses};
-use mote_catalog::catalog_store::stored::StoredExtension;
+use mote_catalog::catalog_store::stored::{StoredCast, StoredExtension};
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -20,8 +21,7 @@ pub(crate) fn drop(name: &str, behavior: DropBehavior, context: &mut StatementCo
     schema::lock_schema_for_drop(Oid(stored.oid), context)?;
     let content = SchemaContent::of(stored.oid, context);
     let subject = format!("schema {}", stored.name);
-    let named = content.named(context).into_iter();
-    let descriptions: Vec<(String, String)> = named.map(|what| (what, subject.clone())).collect();
+    let descriptions = content.named(&subject, context);
     if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
         return Err(dropping::refused(&subject, &descriptions));
     }
@@ -37,6 +37,8 @@ struct SchemaContent {
     routines: Vec<Arc<RoutineEntry>>,
     types: Vec<Arc<TypeEntry>>,
     extensions: Vec<StoredExtension>,
+    /// Of its types and functions, each with the number of the youngest of them.
+    casts: Vec<(StoredCast, u32)>,
 }
 
 impl SchemaContent {
@@ -44,7 +46,7 @@ impl SchemaContent {
         let catalog = context.session.catalog.current();
         let relations = catalog.relations_using(Oid(schema));
         let routines = catalog.routines_using(Oid(schema));
-        SchemaContent {
+        let mut content = SchemaContent {
             relations: relations
                 .filter(|entry| entry.stored.schema == schema)
                 .cloned()
@@ -55,7 +57,26 @@ impl SchemaContent {
                 .collect(),
             types: user_type::in_schema(schema, context),
             extensions: extension_members::in_schema(schema, context),
+            casts: Vec::new(),
+        };
+        content.casts = content.casts(context);
+        content
+    }
+
+    fn casts(&self, context: &StatementContext<'_>) -> Vec<(StoredCast, u32)> {
+        let catalog = context.session.catalog.current();
+        let relations = self.relations.iter().map(|entry| entry.stored.oid);
+        let routines = self.routines.iter().map(|entry| entry.stored.oid);
+        let types = self.types.iter().map(|entry| entry.stored.oid);
+        let mut youngest: BTreeMap<u32, (StoredCast, u32)> = BTreeMap::new();
+        for object in relations.chain(routines).chain(types) {
+            let number = number_of(Oid(object)).0;
+            for cast in catalog.casts_using(Oid(object)) {
+                let known = youngest.entry(cast.oid).or_insert((cast.clone(), number));
+                known.1 = known.1.max(number);
+            }
         }
+        youngest.into_values().collect()
     }
 
     /// What a table owns is not named, nor is a partition of one that is: they are parts.
@@ -67,36 +88,52 @@ impl SchemaContent {
         owned || parent.is_some_and(is_here)
     }
 
-    /// All that goes, in words, in the order in which it was made. Members go with their extension, which is named.
-    fn named(&self, context: &StatementContext<'_>) -> Vec<String> {
+    /// All that goes, in words, in the order in which it was made, each with what it depends on: the schema, or, for a cast,
+    /// a type or a function. Members go with their extension, which is named.
+    fn named(&self, subject: &str, context: &StatementContext<'_>) -> Vec<(String, String)> {
         let is_member = |oid: u32| {
             let mut extensions = self.extensions.iter();
             extensions.any(|extension| extension.members.contains(&oid))
         };
         let is_part_of_range = |oid: u32| user_type::is_part_of_range(oid, context);
-        let mut named: Vec<(u32, String)> = Vec::new();
+        // With what it stands behind, itself where it stands alone, and its own number.
+        let alone = |(oid, what): (u32, String)| (oid, 0, what);
+        let mut named: Vec<(u32, u32, String)> = Vec::new();
         named.extend(
             self.relations
                 .iter()
                 .filter(|entry| !self.is_part(entry) && !is_member(entry.stored.oid))
-                .map(|entry| (entry.stored.oid, dropping::described(&entry.stored, context))),
+                .map(|entry| alone((entry.stored.oid, dropping::described(&entry.stored, context)))),
         );
         named.extend(
             self.routines
                 .iter()
                 .filter(|entry| !is_member(entry.stored.oid) && !is_part_of_range(entry.stored.oid))
-                .map(|entry| (entry.stored.oid, uses::texts::described(entry, context))),
+                .map(|entry| alone((entry.stored.oid, uses::texts::described(entry, context)))),
         );
         named.extend(
             self.types
                 .iter()
                 .filter(|entry| !is_part_of_range(entry.stored.oid))
-                .map(|entry| (number_of(Oid(entry.stored.oid)).0, uses::types::described(entry))),
+                .map(|entry| (number_of(Oid(entry.stored.oid)).0, uses::types::described(entry)))
+                .map(alone),
         );
         let extensions = self.extensions.iter();
-        named.extend(extensions.map(|extension| (extension.oid, format!("extension {}", extension.name))));
+        let extensions = extensions.map(|extension| (extension.oid, format!("extension {}", extension.name)));
+        named.extend(extensions.map(alone));
+        let casts = self.casts.iter();
+        named.extend(casts.map(|(cast, behind)| (*behind, cast.oid, uses::casts::described(cast))));
         named.sort();
-        named.into_iter().map(|(_, what)| what).collect()
+        let mut told: Vec<(String, String)> = Vec::with_capacity(named.len());
+        let mut behind = String::new();
+        for (_, cast, what) in named {
+            let on = if cast == 0 { subject } else { &behind };
+            told.push((what.clone(), on.to_string()));
+            if cast == 0 {
+                behind = what;
+            }
+        }
+        told
     }
 
     /// With what depends on it from outside. `descriptions`: what the notice names.
@@ -106,6 +143,9 @@ impl SchemaContent {
         descriptions: Vec<(String, String)>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
+        for (cast, _) in &self.casts {
+            cascade::routines::remove_cast(Oid(cast.oid), context)?;
+        }
         let mut relations = Vec::with_capacity(self.relations.len());
         for entry in &self.relations {
             let locked = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;

@@ -73,7 +73,7 @@ pub(crate) fn look_up_held(
 }
 
 /// The routine of this signature, if there is one.
-pub(super) fn look_up(
+pub(crate) fn look_up(
     signature: &ObjectSignature,
     kind: ObjectKind,
     context: &StatementContext<'_>,

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use mote_catalog::privileges;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::OutputColumn;
+use mote_sql::expr::Expr;
 use mote_types::catalog::polymorphism;
 use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, Record, RowType};
@@ -70,6 +72,7 @@ impl Conversion {
             else {
                 return Err(wrong_column(position, have.ty, *want, has_columns, call));
             };
+            check_routines(&cast, context)?;
             casts.push(Some(compile(&cast)?));
         }
         // Nothing to convert: rows pass without an expression being run.
@@ -111,6 +114,17 @@ impl Conversion {
         };
         row.iter().zip(&self.casts).map(convert).collect()
     }
+}
+
+/// Whoever may not call the function of a cast may not have it called.
+fn check_routines(cast: &Expr, context: &StatementContext<'_>) -> SqlResult<()> {
+    let mut checked = Ok(());
+    cast.visit(&mut |part| {
+        if let (Expr::Routine(call), true) = (part, checked.is_ok()) {
+            checked = privileges::check_routine(&context.session.catalog, &call.routine);
+        }
+    });
+    checked
 }
 
 /// A result row as one value.

@@ -8,7 +8,9 @@ use mote_common::Oid;
 use mote_types::catalog::user::number_of;
 use mote_types::format_type;
 
+use super::casts;
 use crate::dropping;
+use mote_catalog::catalog_store::stored::StoredCast;
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use mote_catalog::routine_text as text;
 use mote_executor::context::StatementContext;
@@ -27,6 +29,7 @@ pub(crate) enum Dependent {
     Routine(Arc<RoutineEntry>),
     /// A range type, whose `subtype_diff` the routine is.
     Type(Arc<TypeEntry>),
+    Cast(Box<StoredCast>),
 }
 
 impl Dependent {
@@ -48,6 +51,7 @@ impl Dependent {
             Dependent::Trigger(entry, name) => format!("trigger {name} on {}", table(entry)),
             Dependent::Routine(entry) => routine_described(entry, context),
             Dependent::Type(entry) => type_described(entry),
+            Dependent::Cast(cast) => casts::described(cast),
         }
     }
 
@@ -71,6 +75,7 @@ impl Dependent {
             }
             Dependent::Routine(entry) => (entry.stored.oid, Reverse(0)),
             Dependent::Type(entry) => (number_of(Oid(entry.stored.oid)).0, Reverse(0)),
+            Dependent::Cast(cast) => (cast.oid, Reverse(0)),
         }
     }
 
@@ -84,6 +89,8 @@ impl Dependent {
             | Dependent::Trigger(entry, _) => entry.stored.schema,
             Dependent::Routine(entry) => entry.stored.schema,
             Dependent::Type(entry) => entry.stored.schema,
+            // It is in none.
+            Dependent::Cast(_) => 0,
         }
     }
 }

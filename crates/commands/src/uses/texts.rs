@@ -33,8 +33,12 @@ pub(crate) fn dependents(
     dropped: &[Arc<RoutineEntry>],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<(Dependent, Arc<RoutineEntry>)>> {
-    // A text without the name cannot call it. With it, only binding tells.
-    let may_name = |text: &str| dropped.iter().any(|routine| text.contains(&routine.stored.name));
+    let does_cast = dropped
+        .iter()
+        .any(|routine| !super::casts::by_function(routine.stored.oid, context).is_empty());
+    // A text without the name cannot call it, unless a cast does. With it, only binding tells.
+    let may_name =
+        |text: &str| does_cast || dropped.iter().any(|routine| text.contains(&routine.stored.name));
     let find = |bound: &Expr| {
         let mut oids = Vec::new();
         bound.visit(&mut |expr| {
@@ -64,6 +68,10 @@ pub(crate) fn dependents(
         candidates.extend(catalog.users_of(Oid(routine.stored.oid)));
         candidates.extend(catalog.naming(&routine.stored.name));
     }
+    if does_cast {
+        candidates.extend(catalog.relations().map(|entry| Oid(entry.stored.oid)));
+        candidates.extend(catalog.routines().map(|entry| Oid(entry.stored.oid)));
+    }
     let candidates = in_this_database(&candidates, context);
     let mut found = Vec::new();
     for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
@@ -84,9 +92,12 @@ pub(crate) fn dependents(
             range.is_some_and(|range| range.difference == routine.stored.oid)
         });
         found.extend(types.map(|entry| (Dependent::Type(entry.clone()), routine.clone())));
+        let casts = super::casts::by_function(routine.stored.oid, context).into_iter();
+        found.extend(casts.map(|cast| (Dependent::Cast(Box::new(cast)), routine.clone())));
     }
     let gone: Vec<u32> = dropped.iter().map(|routine| routine.stored.oid).collect();
     in_routines(&gone, &candidates, &search, &mut found, context)?;
+    found.sort_by_key(|(dependent, _)| dependent.made().0);
     Ok(found)
 }
 

@@ -14,10 +14,12 @@ use mote_types::catalog::extension::extension_type;
 use mote_types::catalog::user::{number_of, user_multirange_of, user_range_of};
 use mote_types::{ColumnType, Datum, format_type};
 
+use super::casts;
 use super::dependent::Made;
 pub(crate) use super::dependent::type_described as described;
 use super::texts::{self, Dependent, Search};
 use crate::dropping;
+use mote_catalog::catalog_store::stored::StoredCast;
 use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 use mote_executor::context::StatementContext;
 
@@ -31,6 +33,7 @@ pub(crate) enum User {
     Domain(Arc<TypeEntry>),
     /// An attribute of a composite type, by its place.
     Attribute(Arc<TypeEntry>, usize),
+    Cast(Box<StoredCast>),
 }
 
 impl User {
@@ -46,6 +49,7 @@ impl User {
             User::Routine(entry) => texts::described(entry, context),
             User::Expression(dependent) => dependent.described(context),
             User::Domain(entry) => described(entry),
+            User::Cast(cast) => casts::described(cast),
             User::Attribute(entry, position) => {
                 let attributes = entry.stored.attributes.as_deref().unwrap_or_default();
                 let name = format_type(Oid(entry.stored.oid), -1);
@@ -61,6 +65,7 @@ impl User {
             User::Column(entry, position) => (entry.stored.oid, Reverse(position + 1)),
             User::View(entry) => whole(entry.stored.oid),
             User::Routine(entry) => whole(entry.stored.oid),
+            User::Cast(cast) => whole(cast.oid),
             User::Expression(dependent) => dependent.made(),
             User::Domain(entry) => whole(number_of(Oid(entry.stored.oid)).0),
             User::Attribute(entry, position) => (number_of(Oid(entry.stored.oid)).0, Reverse(position + 1)),
@@ -93,6 +98,8 @@ pub(crate) fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlRes
         }
     }
     found.extend(domains.into_iter().map(|(entry, of)| (User::Domain(entry), of)));
+    let casts = casts::of_types(&with_domains, context).into_iter();
+    found.extend(casts.map(|(cast, of)| (User::Cast(Box::new(cast)), of)));
     Ok(as_told(found, types))
 }
 
@@ -280,7 +287,7 @@ fn goes_along(dependent: &Dependent, types: &[u32]) -> bool {
             let mut columns = entry.stored.columns.iter().filter(|column| !column.dropped);
             columns.any(|column| is_or_holds(Oid(column.type_oid), types))
         }
-        Dependent::View(_) | Dependent::Routine(_) | Dependent::Type(_) => false,
+        Dependent::View(_) | Dependent::Routine(_) | Dependent::Type(_) | Dependent::Cast(_) => false,
     }
 }
 

@@ -123,6 +123,7 @@ fn types_of(object: &StoredObject) -> Vec<Oid> {
             let subtype = ty.range.as_ref().map(|range| range.subtype);
             domain.into_iter().chain(attributes).chain(subtype).collect()
         }
+        StoredObject::Cast(cast) => vec![cast.source, cast.target],
         _ => Vec::new(),
     };
     let types = types.into_iter().map(Oid).filter(|ty| is_user_type(*ty));
@@ -305,6 +306,7 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         | StoredObject::Database(_)
         | StoredObject::Extension(_)
         | StoredObject::Publication(_)
+        | StoredObject::Cast(_)
         | StoredObject::DefaultAcl(_)
         | StoredObject::ClusterSettings(_)
         | StoredObject::Statistics(_)

@@ -66,6 +66,7 @@ pub enum Statement {
     AlterExtension(Box<AlterExtension>),
     CreatePublication(Box<CreatePublication>),
     AlterPublication(Box<AlterPublication>),
+    CreateCast(Box<CreateCast>),
     CreateEnum(Box<CreateEnum>),
     CreateRangeType(Box<CreateRangeType>),
     AlterEnum(Box<AlterEnum>),

@@ -258,6 +258,32 @@ pub struct PublicationTable {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct CreateCast {
+    pub source: TypeName,
+    pub target: TypeName,
+    pub method: CastMethod,
+    pub context: CastContext,
+}
+
+/// How a cast of users converts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CastMethod {
+    Function(ObjectReference),
+    /// WITH INOUT: by the text.
+    Text,
+    /// WITHOUT FUNCTION: the value as it is.
+    Binary,
+}
+
+/// Where a cast of users may happen without being asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CastContext {
+    Implicit,
+    Assignment,
+    Explicit,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateEnum {
     pub name: QualifiedName,
     pub labels: Vec<Box<str>>,
@@ -360,6 +386,7 @@ pub enum ObjectKind {
     Role,
     Extension,
     Publication,
+    Cast,
     Language,
     LargeObject,
     Collation,
@@ -376,6 +403,11 @@ pub enum ObjectReference {
     /// A function, procedure, aggregate or operator with the types of its arguments.
     Signature(ObjectSignature),
     Type(TypeName),
+    /// A cast, by its two types.
+    Cast {
+        source: TypeName,
+        target: TypeName,
+    },
     /// A large object, by its OID.
     LargeObject(u32),
     /// `CONSTRAINT name ON DOMAIN domain`.

@@ -13,6 +13,7 @@
 //! Leaves out: meaning; caching of parsed statements.
 
 mod alter_table;
+mod cast;
 mod convert;
 mod ddl;
 mod dml;

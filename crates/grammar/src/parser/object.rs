@@ -44,6 +44,10 @@ impl Converter<'_> {
             Node::TypeName(type_name) => Ok(ObjectReference::Type(self.type_name(type_name)?)),
             Node::ObjectWithArgs(signature) => Ok(ObjectReference::Signature(self.signature(signature)?)),
             Node::NodeList(list) => match (list.get(0), list.get(1)) {
+                (Some(Node::TypeName(source)), Some(Node::TypeName(target))) => Ok(ObjectReference::Cast {
+                    source: self.unplaced_type(source)?,
+                    target: self.unplaced_type(target)?,
+                }),
                 (Some(Node::TypeName(domain)), Some(Node::String(name))) => {
                     Ok(ObjectReference::DomainConstraint {
                         domain: self.type_name(domain)?,
@@ -95,7 +99,7 @@ impl Converter<'_> {
         }
     }
 
-    fn signature(&mut self, node: &nodes::ObjectWithArgs) -> SqlResult<ObjectSignature> {
+    pub(super) fn signature(&mut self, node: &nodes::ObjectWithArgs) -> SqlResult<ObjectSignature> {
         let arguments = if node.args_unspecified {
             None
         } else {
@@ -515,7 +519,7 @@ pub(super) fn object_kind(kind: raw::ObjectType::Type) -> ObjectKind {
         OBJECT_COLLATION => ObjectKind::Collation,
         OBJECT_TABLESPACE => ObjectKind::Tablespace,
         OBJECT_ACCESS_METHOD => ObjectKind::Other("ACCESS METHOD"),
-        OBJECT_CAST => ObjectKind::Other("CAST"),
+        OBJECT_CAST => ObjectKind::Cast,
         OBJECT_CONVERSION => ObjectKind::Other("CONVERSION"),
         OBJECT_EVENT_TRIGGER => ObjectKind::Other("EVENT TRIGGER"),
         OBJECT_FDW => ObjectKind::Other("FOREIGN DATA WRAPPER"),

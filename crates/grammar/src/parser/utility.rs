@@ -164,6 +164,7 @@ impl Converter<'_> {
             Node::AlterPublicationStmt(node) => {
                 Statement::AlterPublication(Box::new(self.alter_publication(node)?))
             }
+            Node::CreateCastStmt(node) => Statement::CreateCast(Box::new(self.create_cast(node)?)),
             Node::CreateEnumStmt(node) => Statement::CreateEnum(Box::new(CreateEnum {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 labels: self.names(uncast(node.vals()))?,
@@ -575,7 +576,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::RuleStmt(_) => "CREATE RULE",
         Node::LoadStmt(_) => "LOAD",
         Node::CreateConversionStmt(_) => "CREATE CONVERSION",
-        Node::CreateCastStmt(_) => "CREATE CAST",
         Node::CreateTransformStmt(_) => "CREATE TRANSFORM",
         Node::AlterTSDictionaryStmt(_) => "ALTER TEXT SEARCH DICTIONARY",
         Node::AlterTSConfigurationStmt(_) => "ALTER TEXT SEARCH CONFIGURATION",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_engine::Snapshot;
+use mote_sql::catalog::{CatalogView, UserCast};
 use mote_types::{
     Array, ColumnType, Datum, Record, RowType, cast, format::output_to_string, input_text, oid,
 };
@@ -15,6 +16,7 @@ use crate::code::expression::{Expression, Form, Planned};
 use crate::code::names::{Names, field_of, no_field};
 use crate::code::spare::{KeptPlan, Lists};
 use crate::code::*;
+use mote_catalog::privileges;
 use mote_commands::routine::nested;
 use mote_executor::context::StatementContext;
 use mote_executor::runtime::{Emit, Runtime, Values};
@@ -369,10 +371,43 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<Datum> {
         // A wanted modifier converts even the same type: varchar(3) refuses what is longer, numeric(5,2) rounds.
         let same = from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod);
-        if same || value.is_null() || to.oid == oid::UNKNOWN {
+        if same || to.oid == oid::UNKNOWN {
             return Ok(value);
         }
-        self.convert(value, from, to, context)
+        if let Some(cast) = context.session.catalog.cast(from.oid, to.oid) {
+            return self.convert_by_users(value, cast, (from, to), context);
+        }
+        match value.is_null() {
+            true => Ok(value),
+            false => self.convert(value, from, to, context),
+        }
+    }
+
+    /// By a cast of users, if it is one for assignments, else by the text.
+    #[cold]
+    fn convert_by_users(
+        &mut self,
+        value: Datum,
+        cast: UserCast,
+        (from, to): (ColumnType, ColumnType),
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
+        let catalog = &context.session.catalog;
+        let Some(bound) = mote_sql::bind::assignment_cast(0, from, to, catalog)? else {
+            let text = (!value.is_null()).then(|| self.text_of(&value, from, context));
+            let format = &context.session.settings.effective.format;
+            return text.map_or(Ok(Datum::Null), |text| input_text(to, &text, format));
+        };
+        let routine = cast.function.and_then(|function| catalog.routine(function));
+        if let Some(routine) = routine {
+            privileges::check_routine(catalog, &routine)?;
+        }
+        let compiled = expr::compile(&bound)?;
+        let snapshot = self
+            .snapshot
+            .get_or_insert_with(|| context.transaction.snapshot());
+        let mut runtime = Runtime::new(context, snapshot, &mut self.values);
+        compiled.evaluate(&[value], &mut runtime)
     }
 
     /// PostgreSQL: exec_cast_value, whose COERCION_PLPGSQL falls back to output and input functions in the same way.

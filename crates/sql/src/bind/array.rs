@@ -5,7 +5,7 @@ use mote_common::error::state;
 use mote_grammar::ast::{self, ExprKind, Location};
 use mote_types::{ColumnType, oid};
 
-use super::coerce::spelled_out;
+use super::modifier::spelled_out;
 use super::{Binder, type_label};
 use crate::expr::Expr;
 

@@ -13,14 +13,14 @@ use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::catalog::{category, category_of, polymorphism};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
-use super::coerce::spelled_out;
 use super::compare::Placed;
+use super::modifier::spelled_out;
 use super::polymorphic::{polymorphic_fits, resolve_polymorphic};
 use super::query::{GROUPING_CALL, collect_subplans};
 use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
+use super::user_cast::any_cast_context;
 use super::{Binder, type_label};
-use crate::builtin::cast::cast_context;
 use crate::builtin::function::{
     AggregateId, Callable, FunctionId, FunctionSignature, callables_named, makes_rows_of_json,
 };
@@ -371,7 +371,9 @@ impl Binder<'_> {
         }
         // A conversion by a function has that function's name, which is never a domain's.
         let other_name = domain.is_some() && source != target.oid && find_cast(source, target.oid).is_some();
-        if !is_literal && (other_name || cast_context(source, target.oid).is_none()) {
+        let made = self.catalog.cast(source, target.oid);
+        let other_name = other_name || made.is_some_and(|cast| cast.function.is_some());
+        if !is_literal && (other_name || any_cast_context(source, target.oid, self.catalog).is_none()) {
             return Ok(None);
         }
         let place = if is_literal { argument.1 } else { location };
@@ -524,12 +526,13 @@ impl Binder<'_> {
             let declared: Vec<Oid> = (0..inputs.len())
                 .map(|position| candidate.declared(position))
                 .collect();
-            let fits = |(input, want): (&Oid, &Oid)| super::coerce::implicitly_coercible(*input, *want);
+            let fits = |(input, want): (&Oid, &Oid)| {
+                super::coerce::implicitly_coercible(*input, *want, self.catalog)
+            };
             inputs.iter().zip(&declared).all(fits) && polymorphic_fits(&declared, inputs)
         });
-        select_candidate(candidates, inputs, &|candidate: Candidate, position| {
-            candidate.declared(position)
-        })
+        let declared = |candidate: Candidate, position: usize| candidate.declared(position);
+        select_candidate(candidates, inputs, &declared, self.catalog)
     }
 
     pub(super) fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {

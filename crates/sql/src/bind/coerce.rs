@@ -14,9 +14,12 @@ use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_r
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
+use super::modifier::with_modifier;
 use super::pseudo_type::stands_for;
+use super::user_cast::any_cast_context;
 use super::{Binder, NODE_UNITS, type_label};
 use crate::builtin::cast::{CastUse, cast_context};
+use crate::catalog::CatalogView;
 use crate::expr::Expr;
 use mote_grammar::ast::Location;
 
@@ -29,11 +32,11 @@ fn is_any_of(source: ColumnType, target: Oid) -> bool {
 }
 
 /// Can a value of `from` stand where `to` is declared, without being asked for?
-pub(super) fn implicitly_coercible(from: Oid, to: Oid) -> bool {
+pub(super) fn implicitly_coercible(from: Oid, to: Oid, catalog: &dyn CatalogView) -> bool {
     if from == to || from == oid::UNKNOWN {
         return true;
     }
-    stands_for(to, from).unwrap_or_else(|| cast_context(from, to) == Some(CastUse::Implicit))
+    stands_for(to, from).unwrap_or_else(|| any_cast_context(from, to, catalog) == Some(CastUse::Implicit))
 }
 
 /// Both types hold the same variant of `Datum` with the same meaning, in this direction.
@@ -160,12 +163,19 @@ impl Binder<'_> {
             };
             return Ok(Some(with_modifier(expr, target, context, location)));
         }
+        if let Some(cast) = self.catalog.cast(source.oid, target.oid) {
+            return self.coerce_by_users(expr, cast, target, context, location);
+        }
         if is_composite(target.oid) && is_row(source.oid) {
             return self.coerce_row(expr, target, context, location);
         }
-        match cast_context(source.oid, target.oid) {
+        match self.elements_by_users(source, target)? {
             Some(needed) if needed <= context => {}
-            _ => return Ok(None),
+            Some(_) => return Ok(None),
+            None => match cast_context(source.oid, target.oid) {
+                Some(needed) if needed <= context => {}
+                _ => return Ok(None),
+            },
         }
         if let Some(folded) = fold_integer(&expr, target) {
             return Ok(Some(with_modifier(folded, target, context, location)));
@@ -374,8 +384,8 @@ impl Binder<'_> {
                     ),
                 ));
             }
-            let forth = implicitly_coercible(chosen.oid, ty.oid);
-            if !is_preferred(chosen.oid) && forth && !implicitly_coercible(ty.oid, chosen.oid) {
+            let forth = implicitly_coercible(chosen.oid, ty.oid, self.catalog);
+            if !is_preferred(chosen.oid) && forth && !implicitly_coercible(ty.oid, chosen.oid, self.catalog) {
                 chosen = *ty;
             }
         }
@@ -431,46 +441,6 @@ impl Binder<'_> {
             converted.push(self.coerce_common(expr, common, context, location)?);
         }
         Ok((converted, common))
-    }
-}
-
-/// Applies a length or precision, unless the value has it already.
-fn with_modifier(expr: Expr, target: ColumnType, context: CastUse, location: Location) -> Expr {
-    let source = expr.ty();
-    let forgets_length = target.typmod == -1 && source.oid == oid::BPCHAR && source.typmod >= 0;
-    if forgets_length {
-        return spelled_out(expr, location);
-    }
-    if target.typmod == -1 || source.typmod == target.typmod {
-        return expr;
-    }
-    if matches!(expr, Expr::Constant(Datum::Null, _)) {
-        return Expr::Constant(Datum::Null, target);
-    }
-    if context == CastUse::Implicit {
-        return expr;
-    }
-    Expr::Cast {
-        argument: Box::new(expr),
-        from: source,
-        ty: target,
-        explicit: context == CastUse::Explicit,
-        location: location.0,
-    }
-}
-
-/// A `character(n)` for where its length will not be known: its blanks become part of the value.
-pub(super) fn spelled_out(expr: Expr, location: Location) -> Expr {
-    let source = expr.ty();
-    if source.oid != oid::BPCHAR || source.typmod < 0 {
-        return expr;
-    }
-    Expr::Cast {
-        argument: Box::new(expr),
-        from: source,
-        ty: ColumnType::new(oid::BPCHAR),
-        explicit: false,
-        location: location.0,
     }
 }
 

@@ -133,7 +133,7 @@ impl Binder<'_> {
             Some(left) => format!("{} {name} {}", type_label(left), type_label(right)),
             None => format!("{name} {}", type_label(right)),
         };
-        match choose_operator(name, left.unwrap_or(Oid::INVALID), right) {
+        match choose_operator(name, left.unwrap_or(Oid::INVALID), right, self.catalog) {
             Choice::One(operator) => Ok(operator),
             Choice::None => Err(self
                 .error(

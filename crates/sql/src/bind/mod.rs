@@ -4,7 +4,7 @@
 //!  1. `query`: the bound form, what comes out.
 //!  2. this file: the binder's state, and the statement's entry.
 //!  3. `scope`: which names are visible where.
-//!  4. `coerce`, `resolve`: conversions; the choice of operators and functions, by PostgreSQL's rules.
+//!  4. `coerce` with `modifier` and `user_cast`, `resolve`: conversions; the choice of operators and functions, by PostgreSQL's rules.
 //!  5. `expression`, `call`, `compare`, `subquery`: one expression form after the other.
 //!  6. `from`, `select`, `group`, `window`, `set_operation`, `with`: the clauses of a query.
 //!  7. `modify`, `conflict`, `updatable_view`, `merge`: INSERT, UPDATE, DELETE, MERGE.
@@ -50,6 +50,7 @@ mod from;
 mod group;
 mod locking;
 mod merge;
+mod modifier;
 mod modify;
 mod parameter_names;
 mod polymorphic;
@@ -65,6 +66,7 @@ mod subscript;
 mod trigger;
 mod type_name;
 mod updatable_view;
+pub mod user_cast;
 mod window;
 mod with;
 

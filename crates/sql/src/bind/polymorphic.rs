@@ -11,8 +11,8 @@ use mote_types::catalog::range::{multirange_of, range_of, range_subtype};
 use mote_types::catalog::{Polymorphism, category_of, polymorphism};
 use mote_types::{ColumnType, oid};
 
-use super::coerce::implicitly_coercible;
 use super::pseudo_type::stands_for;
+use crate::builtin::cast::{CastUse, cast_context};
 
 /// Why types cannot be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,6 +171,11 @@ impl Meaning {
     }
 }
 
+/// Without being asked for; casts of users do not count here.
+fn converts(from: Oid, to: Oid) -> bool {
+    cast_context(from, to) == Some(CastUse::Implicit)
+}
+
 /// The common type of two that `anycompatible` accepts.
 fn wider(left: Oid, right: Oid) -> Option<Oid> {
     if left == right {
@@ -179,10 +184,7 @@ fn wider(left: Oid, right: Oid) -> Option<Oid> {
     if category_of(left) != category_of(right) {
         return None;
     }
-    let (forth, back) = (
-        implicitly_coercible(left, right),
-        implicitly_coercible(right, left),
-    );
+    let (forth, back) = (converts(left, right), converts(right, left));
     match (forth, back) {
         (true, false) => Some(right),
         (false, true) => Some(left),

@@ -16,6 +16,7 @@ use mote_types::oid;
 use super::coerce::implicitly_coercible;
 use super::polymorphic::polymorphic_fits;
 use crate::builtin::operator::{Operator, exact_operator, operators_named};
+use crate::catalog::CatalogView;
 
 /// What came of a search among candidates.
 pub(super) enum Choice<T> {
@@ -29,6 +30,7 @@ pub(super) fn select_candidate<T: Copy>(
     mut candidates: Vec<T>,
     inputs: &[Oid],
     declared: &dyn Fn(T, usize) -> Oid,
+    catalog: &dyn CatalogView,
 ) -> Choice<T> {
     match candidates.as_slice() {
         [] => return Choice::None,
@@ -72,7 +74,10 @@ pub(super) fn select_candidate<T: Copy>(
         let all = vec![first; inputs.len()];
         let fits = |candidate: &T| {
             let wanted: Vec<Oid> = (0..inputs.len()).map(|p| declared(*candidate, p)).collect();
-            wanted.iter().all(|want| implicitly_coercible(first, *want)) && polymorphic_fits(&wanted, &all)
+            let all_fit = wanted
+                .iter()
+                .all(|want| implicitly_coercible(first, *want, catalog));
+            all_fit && polymorphic_fits(&wanted, &all)
         };
         let mut fitting = candidates.iter().copied().filter(fits);
         if let (Some(one), None) = (fitting.next(), fitting.next()) {
@@ -132,7 +137,12 @@ fn resolve_unknowns<T: Copy>(
 }
 
 /// The operator for these operand types; `left` is zero for prefix operators.
-pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'static Operator> {
+pub(super) fn choose_operator(
+    name: &str,
+    left: Oid,
+    right: Oid,
+    catalog: &dyn CatalogView,
+) -> Choice<&'static Operator> {
     if let Some(exact) = exact_operator(name, left, right) {
         return Choice::One(exact);
     }
@@ -165,8 +175,8 @@ pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'sta
     let applicable = operators_named(name).filter(|operator| {
         (extended || of_extension([operator.left, operator.right]).is_none())
             && (operator.left == Oid::INVALID) == (left == Oid::INVALID)
-            && (0..inputs.len()).all(|p| implicitly_coercible(inputs[p], declared(operator, p)))
+            && (0..inputs.len()).all(|p| implicitly_coercible(inputs[p], declared(operator, p), catalog))
             && polymorphic_fits(&[operator.left, operator.right], &[left, right])
     });
-    select_candidate(applicable.collect(), inputs, &declared)
+    select_candidate(applicable.collect(), inputs, &declared, catalog)
 }

@@ -12,14 +12,16 @@ use mote_types::catalog::user::{is_composite, is_row};
 use mote_types::{ColumnType, oid};
 
 use super::call::{display_name, gather_variadic, type_list};
-use super::coerce::{implicitly_coercible, spelled_out};
+use super::coerce::implicitly_coercible;
 use super::compare::Placed;
+use super::modifier::spelled_out;
 use super::polymorphic::{polymorphic_fits, resolve_polymorphic};
 use super::resolve::{Choice, select_candidate};
 use super::scope::Clause;
 use super::{Binder, relation_expression, undetermined_parameter};
 use crate::access::Dependency;
 use crate::builtin::function::{Callable, callables_named};
+use crate::catalog::CatalogView;
 use crate::expr::{Expr, RoutineExpr};
 use crate::routine::{Routine, RoutineArgument, RoutineKind, RoutineMode};
 use mote_grammar::ast;
@@ -146,7 +148,7 @@ impl Binder<'_> {
                 }
             }
         }
-        let chosen = match choose(&prototypes, &inputs) {
+        let chosen = match choose(&prototypes, &inputs, self.catalog) {
             Choice::One(position) => &prototypes[position],
             Choice::None => return Ok(None),
             Choice::Ambiguous => {
@@ -298,14 +300,14 @@ impl Binder<'_> {
 }
 
 /// The attributes of a composite type.
-pub fn row_columns(ty: Oid, catalog: &dyn crate::catalog::CatalogView) -> Option<Vec<(String, ColumnType)>> {
+pub fn row_columns(ty: Oid, catalog: &dyn CatalogView) -> Option<Vec<(String, ColumnType)>> {
     let row = catalog.row_type(ty)?;
     let named = row.names.iter().zip(&row.types);
     Some(named.map(|(name, ty)| (name.to_string(), *ty)).collect())
 }
 
 /// The best of the prototypes: an exact match, else PostgreSQL's choice.
-fn choose(prototypes: &[Prototype<'_>], inputs: &[Oid]) -> Choice<usize> {
+fn choose(prototypes: &[Prototype<'_>], inputs: &[Oid], catalog: &dyn CatalogView) -> Choice<usize> {
     let exact = prototypes.iter().position(|prototype| prototype.types == inputs);
     if let Some(position) = exact {
         return Choice::One(position);
@@ -315,13 +317,12 @@ fn choose(prototypes: &[Prototype<'_>], inputs: &[Oid]) -> Choice<usize> {
         inputs
             .iter()
             .zip(declared)
-            .all(|(have, want)| implicitly_coercible(*have, *want))
+            .all(|(have, want)| implicitly_coercible(*have, *want, catalog))
             && polymorphic_fits(declared, inputs)
     };
     let candidates: Vec<usize> = (0..prototypes.len()).filter(fits).collect();
-    select_candidate(candidates, inputs, &|candidate: usize, position| {
-        prototypes[candidate].types[position]
-    })
+    let declared = |candidate: usize, position: usize| prototypes[candidate].types[position];
+    select_candidate(candidates, inputs, &declared, catalog)
 }
 
 impl Binder<'_> {

@@ -163,7 +163,7 @@ impl Binder<'_> {
     fn json_subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
         let bound = self.expression(expr)?;
         let found = self.type_of(&bound);
-        let becomes = |target: ColumnType| implicitly_coercible(found.oid, target.oid);
+        let becomes = |target: ColumnType| implicitly_coercible(found.oid, target.oid, self.catalog);
         let refused = |hint: &str| {
             let message = format!("subscript type {} is not supported", type_label(found.oid));
             let error = self.error(state::DATATYPE_MISMATCH, expr.start(), message);

@@ -4,7 +4,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use super::coerce::{implicitly_coercible, spelled_out};
+use super::coerce::implicitly_coercible;
+use super::modifier::spelled_out;
 use super::query::BoundWindow;
 use super::scope::Clause;
 use super::{Binder, type_label};
@@ -261,7 +262,7 @@ impl Binder<'_> {
         let preferred = if found == oid::UNKNOWN { key.oid } else { found };
         let mut fitting = offsets
             .iter()
-            .filter(|offset| implicitly_coercible(found, **offset));
+            .filter(|offset| implicitly_coercible(found, **offset, self.catalog));
         let chosen = match fitting.clone().find(|offset| **offset == preferred) {
             None => fitting.next(),
             preferred => preferred,

@@ -26,6 +26,7 @@ pub mod published;
 pub mod statistics;
 
 use crate::access::AclItem;
+use crate::builtin::cast::CastUse;
 use crate::expr::Expr;
 use crate::routine;
 use index_method::IndexMethod;
@@ -416,6 +417,14 @@ pub enum ReferentialAction {
     SetDefault,
 }
 
+/// What CREATE CAST has said of two types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UserCast {
+    /// None: by the text, WITH INOUT.
+    pub function: Option<Oid>,
+    pub context: CastUse,
+}
+
 /// The door through which binder and planner see the catalog: latest committed state plus the session's own changes.
 pub trait CatalogView {
     /// Unqualified names go through the search path.
@@ -473,6 +482,10 @@ pub trait CatalogView {
             Some(relation) => Some(relation.version),
             None => self.routine(object).map(|routine| routine.version),
         }
+    }
+    /// The cast that a user made between two types.
+    fn cast(&self, _source: Oid, _target: Oid) -> Option<UserCast> {
+        None
     }
     fn schema_exists(&self, name: &str) -> bool;
     /// Effective search path, implicit pg_catalog included where PostgreSQL would search it.

@@ -106,6 +106,12 @@ impl CatalogView for SessionCatalog {
         made.or_else(|| catalog.extension_type(self.database, oid))
     }
 
+    fn cast(&self, source: Oid, target: Oid) -> Option<UserCast> {
+        let catalog = self.current();
+        let found = catalog.cast_between(self.database, source, target)?;
+        Some(cast::described(found))
+    }
+
     fn schema_exists(&self, name: &str) -> bool {
         is_system_schema(name) || self.schema_oid(name).is_some()
     }

@@ -257,6 +257,18 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let builtin = extensions::builtin_members(extension);
         rows.extend(builtin.map(|(class, member)| depends((class, member, 0), this, 'e')));
     }
+    for cast in facts.catalog.casts_of(facts.database()) {
+        let this = (CAST, Oid(cast.oid), 0);
+        // What is built in is not recorded.
+        let types = [cast.source, cast.target].map(Oid);
+        let types = types
+            .into_iter()
+            .filter(|ty| is_user_type(*ty) && !is_extension_type(*ty));
+        rows.extend(types.map(|ty| depends(this, (TYPE, ty, 0), 'n')));
+        if facts.routine(Oid(cast.function)).is_some() {
+            rows.push(depends(this, (PROCEDURE, Oid(cast.function), 0), 'n'));
+        }
+    }
     for routine in facts.routines() {
         let this = (PROCEDURE, routine.oid, 0);
         rows.push(depends(this, (NAMESPACE, routine.schema_oid, 0), 'n'));

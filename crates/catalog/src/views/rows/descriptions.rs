@@ -18,6 +18,7 @@ const ACCESS_METHOD: Oid = Oid(2601);
 const TRIGGER: Oid = Oid(2620);
 const CONSTRAINT: Oid = Oid(2606);
 const EXTENSION: Oid = Oid(3079);
+const CAST: Oid = Oid(2605);
 const PUBLICATION: Oid = Oid(6104);
 
 /// Comments on built-in objects that clients show.
@@ -72,6 +73,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             comments.push(Comment {
                 class: PUBLICATION,
                 object: Oid(publication.oid),
+                column: 0,
+                text,
+            });
+        }
+    }
+    for cast in facts.catalog.casts_of(facts.database()) {
+        if let Some(text) = &cast.comment {
+            comments.push(Comment {
+                class: CAST,
+                object: Oid(cast.oid),
                 column: 0,
                 text,
             });

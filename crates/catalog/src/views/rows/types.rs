@@ -15,7 +15,7 @@ use mote_types::{ColumnType, Datum, TypeInfo};
 use super::acl::acl;
 use super::domains;
 use super::routines::LANGUAGE_PLPGSQL;
-use crate::catalog_store::stored::StoredUserType;
+use crate::catalog_store::stored::{StoredCastContext, StoredUserType};
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
     BOOTSTRAP_ROLE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, operator_classes, support_function,
@@ -312,7 +312,24 @@ pub fn casts(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             'f'
         ])
     });
-    Ok(rows.chain(made).collect())
+    let of_users = facts.catalog.casts_of(facts.database()).into_iter();
+    let of_users = of_users.map(|cast| {
+        let context = match cast.context {
+            StoredCastContext::Implicit => 'i',
+            StoredCastContext::Assignment => 'a',
+            StoredCastContext::Explicit => 'e',
+        };
+        let method = if cast.function == 0 { 'i' } else { 'f' };
+        row![
+            Oid(cast.oid),
+            Oid(cast.source),
+            Oid(cast.target),
+            Oid(cast.function),
+            context,
+            method
+        ]
+    });
+    Ok(rows.chain(made).chain(of_users).collect())
 }
 
 pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

@@ -1,9 +1,9 @@
 //! From the sampled values of a column to what is kept of it, by PostgreSQL's rules: the estimator of Haas and Stokes for
 //! the number of values (Duj1), common values that are significantly more frequent than the rest, bounds of equal parts.
 
+use crate::value::{equal, order};
 use mote_catalog::catalog_store::stored::StoredColumnStatistics;
 use mote_common::{SqlResult, work};
-use mote_executor::value::{equal, order};
 use mote_types::Datum;
 
 /// Values of so many bytes are counted, but neither compared nor kept: they would fill the catalog.

@@ -1,11 +1,8 @@
 //! ANALYZE of one table: a sample of its rows is looked at column by column, and what is found becomes the table's
 //! statistics in the catalog (docs/design/0049).
 //!
-//! Read in this order: this file (what is gathered, and what is kept of what was known), `sample` (which rows, and their
-//! values), `column` (what values tell). Leaves out: who may run it, and its locks (`vacuum`); who runs it unasked.
-
-mod column;
-mod sample;
+//! What is gathered, and what is kept of what was known. Leaves out: the sample and what its values tell
+//! (`mote_executor::analyze`); who may run it, and its locks (`vacuum`); who runs it unasked.
 
 use crate::columns;
 use std::sync::Arc;
@@ -17,13 +14,13 @@ use mote_grammar::ast::Name;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::{Datum, PLAIN_SETTINGS, output_text};
 
-use self::column::Approach;
-use self::sample::RowSample;
 use super::schema;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredColumnStatistics, StoredObject, StoredRelation, StoredStatistics,
 };
+use mote_executor::analyze::column::Approach;
+use mote_executor::analyze::sample::{self, RowSample};
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_types::catalog::user::without;

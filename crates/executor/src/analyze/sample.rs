@@ -15,9 +15,9 @@ use mote_types::catalog::user::is_row;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::column::{Approach, Sample};
-use mote_executor::context::StatementContext;
-use mote_executor::memory::Kept;
-use mote_executor::row_codec::ColumnCodec;
+use crate::context::StatementContext;
+use crate::memory::Kept;
+use crate::row_codec::ColumnCodec;
 
 /// What of a row is kept while it is looked at.
 const WHAT: &str = "the rows that ANALYZE looks at";
