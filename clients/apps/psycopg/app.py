@@ -12,6 +12,7 @@ import time
 import traceback
 import uuid
 from collections import namedtuple
+from contextlib import suppress
 from decimal import Decimal
 
 import psycopg
@@ -180,9 +181,10 @@ def pipeline_with_errors():
 
         with connection.pipeline() as pipe:
             connection.execute("insert into piped values (1)")
-            connection.execute("select 1 / (a - 1) from piped")
-            connection.execute("insert into piped values (2)")
-            refused(errors.DivisionByZero, pipe.sync)
+            # Whichever call meets the answer raises the error: it may be there before the Sync is sent.
+            refused(errors.DivisionByZero, divide_and_go_on, connection, pipe)
+            with suppress(errors.Error):
+                pipe.sync()
             assert one(connection, "select 3") == 3
         # What precedes the error until the last Sync is one transaction.
         assert one(connection, "select count(*) from piped") == 0
@@ -192,6 +194,12 @@ def pipeline_with_errors():
                 refused(errors.UniqueViolation, nested_insert, connection, 3)
             assert one(connection, "select array_agg(a) from piped") == [3]
         assert connection.info.transaction_status == TransactionStatus.IDLE
+
+
+def divide_and_go_on(connection, pipe):
+    connection.execute("select 1 / (a - 1) from piped")
+    connection.execute("insert into piped values (2)")
+    pipe.sync()
 
 
 def nested_insert(connection, value):
