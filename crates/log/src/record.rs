@@ -576,14 +576,27 @@ impl OperationStream {
         bytes: &[u8],
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let joined;
-        let mut cursor = Cursor::new(if self.carry.is_empty() {
-            bytes
-        } else {
-            self.carry.extend_from_slice(bytes);
-            joined = std::mem::take(&mut self.carry);
-            &joined
-        });
+        if self.carry.is_empty() {
+            let used = self.visit_whole(bytes, &mut visit)?;
+            self.carry.extend_from_slice(&bytes[used..]);
+            return Ok(());
+        }
+        self.carry.extend_from_slice(bytes);
+        let mut carry = std::mem::take(&mut self.carry);
+        let used = self.visit_whole(&carry, &mut visit)?;
+        // In place: an operation of many frames is not copied with each of them.
+        carry.drain(..used);
+        self.carry = carry;
+        Ok(())
+    }
+
+    /// Hands over the operations that are whole; answers how many bytes they have.
+    fn visit_whole<E: From<Malformed>>(
+        &mut self,
+        bytes: &[u8],
+        visit: &mut impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let mut cursor = Cursor::new(bytes);
         while !cursor.is_empty() {
             let before = cursor.rest();
             let Some(body) = cursor.bytes() else {
@@ -591,13 +604,12 @@ impl OperationStream {
                 if before.len() >= 10 && Cursor::new(before).varint().is_none() {
                     return Err(Malformed.into());
                 }
-                self.carry.extend_from_slice(before);
-                return Ok(());
+                return Ok(bytes.len() - before.len());
             };
             visit(self.ordinal, body)?;
             self.ordinal += 1;
         }
-        Ok(())
+        Ok(bytes.len())
     }
 
     /// Whether the last operation was whole.

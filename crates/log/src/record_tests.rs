@@ -168,3 +168,21 @@ fn a_stream_may_be_cut_anywhere() {
         assert_eq!(rows.len(), 10);
     }
 }
+
+/// Else a row of a hundred megabytes would be copied with each of the hundreds of frames that it stands in.
+#[test]
+fn an_operation_of_many_frames_is_gathered_in_place() {
+    let mut stream = OperationStream::default();
+    let none = |_, _: &[u8]| -> Result<(), Malformed> { panic!("it is not whole") };
+    // A length of 2 MB, and a part of it.
+    stream
+        .feed_told(&[0x80, 0x80, 0x80, 0x01, 7, 7], none)
+        .expect("it may become one");
+    stream.carry.reserve(1 << 20);
+    let place = stream.carry.as_ptr();
+    for _ in 0..100 {
+        stream.feed_told(&[7; 8192], none).expect("it may become one");
+        assert_eq!(stream.carry.as_ptr(), place);
+    }
+    assert_eq!(stream.carry.len(), 6 + 100 * 8192);
+}
