@@ -27,6 +27,8 @@ use mote_workload::tpcc::{self, LoadMode, Settings};
 
 /// Below the directory of the experiment.
 const STANDBY_DATA: &str = "mote-standby-data";
+/// By which the primary knows it.
+const STANDBY_NAME: &str = "standby";
 const LEDGER: &str = "fail-over-ledger.txt";
 /// How long a standby may take from its start until commits wait for it, and how often that is looked at.
 const FOLLOW_MAX: Duration = Duration::from_secs(120);
@@ -129,9 +131,12 @@ impl Standby {
         remove(&data)?;
         // A follower that is promoted opens its address again: one of the system's choice would be another then.
         let address = free_address().map_err(|error| format!("no address is free: {error}"))?;
+        // One name for all, or the primary would keep log for each of those before.
         let options = [
             "--follow".into(),
             primary.to_string(),
+            "--name".into(),
+            STANDBY_NAME.into(),
             "--listen".into(),
             address.to_string(),
         ];
