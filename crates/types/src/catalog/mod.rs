@@ -1,6 +1,6 @@
 //! SQL types by OID and type modifier: names, families, and PostgreSQL's catalog facts about them.
 //!
-//! Read `ColumnType` here first, then `names` (SQL spellings in and out), then `builtin` (the table itself).
+//! Read `ColumnType` here first, then `names` (SQL spellings in and out; `name_list`: several names in one text), then `builtin` (the table itself).
 //!
 //! Source: PostgreSQL 15's pg_type.dat; names and modifiers as format_type.c writes them.
 //!
@@ -9,12 +9,14 @@
 
 mod builtin;
 pub mod extension;
+mod name_list;
 mod names;
 pub mod range;
 mod row_type;
 pub mod user;
 
 pub use builtin::BUILTIN_TYPES;
+pub use name_list::{is_blank, split_names};
 pub use names::{
     format_type, interval_mask, parse_type, truncate_name, type_by_name, typmod_from_args, typmod_out,
     unsupported_type_name,

@@ -2,9 +2,9 @@
 //!
 //! Takes untrusted text: answers errors, never panics.
 
-use mote_catalog::name_text::{is_blank, split_names};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::{is_blank, split_names};
 
 use super::syntax::{SlotOption, not_boolean, redundant};
 
