@@ -293,6 +293,7 @@ impl Engine {
             core: Arc::new(EngineCore {
                 log,
                 room_queue,
+                pace: Default::default(),
                 memory_queue: RoomQueue::new(Room::Memory),
                 clock: env.clock.clone(),
                 late_aborts: Mutex::default(),
@@ -356,6 +357,8 @@ impl Engine {
                 while !quit.load(Ordering::Acquire) {
                     let Some(engine) = weak.upgrade() else { return };
                     engine.log_late_aborts();
+                    // Who waits for a quorum looks at the time, too.
+                    engine.room_queue.wake_all();
                     let examined = engine.collect(COLLECT_ROWS).examined;
                     let tail = Some(engine.log.tail());
                     drop(engine);

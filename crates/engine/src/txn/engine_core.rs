@@ -15,6 +15,7 @@ use super::dormant::PreparedTransactions;
 use super::error::WriteError;
 use super::lent::Lent;
 use super::numbers::Numbers;
+use super::pace::Pace;
 use super::work::Work;
 use crate::lock::manager::LockManager;
 use crate::lock::room::RoomQueue;
@@ -53,6 +54,7 @@ pub struct EngineCore {
     /// A writer per stripe, made when first used.
     pub(crate) writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
     pub(crate) room_queue: Arc<RoomQueue>,
+    pub(crate) pace: Pace,
     /// Writers that memory was refused to; the collector wakes them at each of its turns.
     pub(crate) memory_queue: Arc<RoomQueue>,
     pub(crate) clock: Arc<dyn Clock>,

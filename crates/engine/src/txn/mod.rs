@@ -7,7 +7,7 @@
 //!     `known`: what it knows of the commits of others; `error`: how calls end;
 //!  4. `admission`: may this transaction write, or lock, this row now?
 //!  5. `write`: insert, update, delete; `entries`: of indexes; `source`, `later_entries`: what replay does otherwise; `room`,
-//!     `memory_wait`: memory and log for them; `told`, `tell`: what subscribers are told; `deferred_keys`: keys that are judged
+//!     `memory_wait`, `pace`: memory and log for them; `told`, `tell`: what subscribers are told; `deferred_keys`: keys that are judged
 //!     later;
 //!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
 //!  7. `savepoint`, `undo`: taking writes and locks back;
@@ -41,6 +41,7 @@ mod locking;
 mod memory_wait;
 mod met;
 mod numbers;
+mod pace;
 mod prepared;
 mod reads;
 mod replayed;

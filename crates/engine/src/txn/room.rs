@@ -38,11 +38,30 @@ impl Transaction {
         if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES || !self.sends() {
             return Ok(());
         }
+        if let Some(ticket) = self.pace_ticket() {
+            return Err(WriteError::MustWait(ticket));
+        }
         let sent = self.engine.with_log_room(self.own_wake().as_ref(), || {
             self.engine
                 .with_writer(|writer| writer.send_fragments(&mut work.redo))
         });
         sent.map_err(no_room)
+    }
+
+    /// For a transaction that writes ahead of the followers that commits wait for.
+    fn pace_ticket(&self) -> Option<Ticket> {
+        let engine = &self.engine;
+        let holds_back = || engine.pace.holds_back(&engine.log, &*engine.clock);
+        if !holds_back() || !engine.threaded.load(Ordering::Acquire) {
+            return None;
+        }
+        let ticket = engine.room_queue.join(self.own_wake()?);
+        // Looked at once more: what became stable in between, or a stop, was told to nobody.
+        if holds_back() && !engine.stopped.load(Ordering::Relaxed) {
+            return Some(ticket);
+        }
+        engine.room_queue.leave(ticket);
+        None
     }
 
     /// Memory is refused: asks to be called again after the collector's next turn if that may help, and not for ever.

@@ -13,6 +13,7 @@
 //!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
 //!  - `following`: a second engine that replays the first one's log; `following_readers`: beside readers; `promotion`: it comes
 //!    to lead.
+//!  - `pace`: long transactions beside a slow quorum.
 //!  - `told`: what published tables leave for subscribers.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
@@ -36,6 +37,7 @@ mod locks;
 #[cfg(mote_shuttle)]
 mod model;
 mod objects;
+mod pace;
 mod prepared;
 mod prepared_objects;
 mod promotion;
