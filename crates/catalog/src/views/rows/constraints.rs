@@ -264,7 +264,13 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let types = types
             .into_iter()
             .filter(|ty| is_user_type(*ty) && !is_extension_type(*ty));
-        rows.extend(types.map(|ty| depends(this, (TYPE, ty, 0), 'n')));
+        for ty in types {
+            rows.push(depends(this, (TYPE, ty, 0), 'n'));
+            // The row type belongs to its relation, of which dumps put the cast behind.
+            let relation =
+                Some(number_of(ty)).filter(|number| is_composite(ty) && facts.relation(*number).is_some());
+            rows.extend(relation.map(|relation| depends((TYPE, ty, 0), (CLASS, relation, 0), 'i')));
+        }
         if facts.routine(Oid(cast.function)).is_some() {
             rows.push(depends(this, (PROCEDURE, Oid(cast.function), 0), 'n'));
         }
