@@ -19,7 +19,7 @@ use mote_common::env::{Env, File};
 use super::frame::{BLOCK_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use super::open::adopt_files;
 use super::scan::{LogScan, TermMark, term_mark};
-use super::segment::{LOG_DIRECTORY, Segments};
+use super::segment::{LOG_DIRECTORY, Prepared, Segments};
 use super::stream::{FrameFault, FrameStream};
 use super::{LogConfig, LogPosition};
 
@@ -70,9 +70,25 @@ struct Voucher {
     durable: Lsn,
 }
 
+/// The segment behind the one that is written, to be made ready before it is needed: its zeros take some tenths of a second, for
+/// which commits would wait that wait for this log.
+pub struct Ahead {
+    segments: Arc<Segments>,
+    first: u64,
+    until: u64,
+    synced: u64,
+}
+
+impl Ahead {
+    /// Makes it. What cannot be had now is missed by whoever needs it.
+    pub fn make(&self) {
+        let _ = self.segments.prepare_next(self.until, self.first, self.synced);
+    }
+}
+
 /// A follower's log, open for one leader's bytes.
 pub struct Intake {
-    segments: Segments,
+    segments: Arc<Segments>,
     segment_bytes: u64,
     touched: Vec<Arc<dyn File>>,
     frames: FrameStream,
@@ -116,7 +132,7 @@ impl Intake {
         env.disk.sync_dir(LOG_DIRECTORY)?;
         let block = Lsn(scan.end.0 / BLOCK_BYTES * BLOCK_BYTES);
         let mut intake = Intake {
-            segments,
+            segments: Arc::new(segments),
             segment_bytes: config.segment_bytes,
             touched: Vec::new(),
             frames: FrameStream::resume(scan.end, scan.term),
@@ -181,16 +197,35 @@ impl Intake {
     }
 
     fn prepare_to(&self, end: u64) -> io::Result<bool> {
-        let first = self.written.0 / self.segment_bytes * self.segment_bytes;
         loop {
-            let prepared = self.segments.prepared_end().unwrap_or(first);
-            if prepared >= end {
-                return Ok(true);
-            }
-            if !self.segments.prepare(prepared, self.synced.0)? {
-                return Ok(false);
+            match self.segments.prepare_next(end, self.first(), self.synced.0)? {
+                Prepared::Already => return Ok(true),
+                Prepared::Now => {}
+                Prepared::Refused => return Ok(false),
             }
         }
+    }
+
+    /// Of the segment that is written.
+    fn first(&self) -> u64 {
+        self.written.0 / self.segment_bytes * self.segment_bytes
+    }
+
+    /// What makes the next segment ready meanwhile, on a thread of its own, where that is to be done now.
+    pub fn ahead(&self) -> Option<Ahead> {
+        let ahead = Ahead {
+            segments: self.segments.clone(),
+            first: self.first(),
+            until: self.first() + 2 * self.segment_bytes,
+            synced: self.synced.0,
+        };
+        let prepared = self.segments.prepared_end();
+        prepared.is_none_or(|end| end < ahead.until).then_some(ahead)
+    }
+
+    /// Ends what makes a segment ready; this log takes no more.
+    pub fn give_up_ahead(&self) {
+        self.segments.give_up();
     }
 
     /// Frames that are durable here end here.

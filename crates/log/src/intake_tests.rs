@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use mote_common::Lsn;
-use mote_common::env::Env;
 use mote_common::env::sim::{FaultPlan, SimDisk, env};
+use mote_common::env::{Disk, Env};
 use mote_common::prng::Prng;
 
 use super::super::range::LogRanges;
@@ -348,6 +348,36 @@ fn the_gap_before_a_term_is_not_told_as_log_until_the_terms_first_frame_is_here(
     intake.write(block, &rest).expect("it is the log");
     assert_eq!(intake.sync().expect("the disk works"), second.log.flushed());
     assert_eq!(scan(&disk).end, second.log.flushed());
+}
+
+/// Whoever takes the log finds the next segment made; several that want it make one.
+#[test]
+fn the_next_segment_is_made_ahead() {
+    let leader = fresh_leader(&SimDisk::new(1));
+    let disk = SimDisk::new(2);
+    let mut intake = follower(&disk, vec![leader.log.began()]);
+    leader.commit(10);
+    leader.log.flush_step();
+    let first = Lsn(SEGMENT_BYTES);
+    intake
+        .write(first, &leader.read(first, leader.log.flushed()))
+        .expect("it is the log");
+    let (ahead, again) = (intake.ahead(), intake.ahead());
+    let ahead = ahead.expect("the log's second segment is not there");
+    std::thread::scope(|scope| {
+        scope.spawn(|| ahead.make());
+        again.expect("nor now").make();
+    });
+    let names = |disk: &SimDisk| disk.list("log").expect("the disk works");
+    assert_eq!(names(&disk).len(), 2, "{:?}", names(&disk));
+    assert!(intake.ahead().is_none(), "one is enough");
+    intake.sync().expect("the disk works");
+    assert_eq!(scan(&disk).end, leader.log.flushed(), "and it holds nothing");
+    // Where it is not wanted any more, nothing is left of it.
+    let mut intake = follower(&SimDisk::new(3), vec![leader.log.began()]);
+    intake.give_up_ahead();
+    let taken = intake.write(first, &leader.read(first, leader.log.flushed()));
+    assert!(matches!(taken, Err(IntakeError::Disk(_))), "{taken:?}");
 }
 
 /// What was taken before stays sound, and who opens the log again goes on where it ends.

@@ -8,7 +8,7 @@
 //! Invariants: a file has a `.log` name only when its header and length are on disk; `prepared` never runs ahead of
 //! that. Leaves out: what the bytes mean (`frame`, `reader`).
 
-use mote_common::sync::atomic::{AtomicU8, Ordering::*};
+use mote_common::sync::atomic::{AtomicBool, AtomicU8, Ordering::*};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -124,6 +124,15 @@ impl Scarcity {
     }
 }
 
+/// What became of a request for the next segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Prepared {
+    Already,
+    Now,
+    /// For want of space, or of a descriptor.
+    Refused,
+}
+
 struct State {
     /// Contiguous, ascending; the last ones hold nothing yet.
     live: VecDeque<Segment>,
@@ -140,6 +149,8 @@ pub(super) struct Segments {
     preparing: Mutex<()>,
     /// A `Scarcity`.
     scarcity: AtomicU8,
+    /// Nobody wants a segment any more, not even one that is half made.
+    given_up: AtomicBool,
 }
 
 impl Segments {
@@ -161,6 +172,7 @@ impl Segments {
             }),
             preparing: Mutex::new(()),
             scarcity: AtomicU8::new(Scarcity::None as u8),
+            given_up: AtomicBool::new(false),
         }
     }
 
@@ -200,6 +212,31 @@ impl Segments {
     /// for want of space or of a descriptor. What is durable, up to `flushed`, is closed.
     pub fn prepare(&self, start: u64, flushed: u64) -> io::Result<bool> {
         let _one = self.preparing.lock();
+        self.prepare_alone(start, flushed)
+    }
+
+    /// The same for several that may want the next segment at one time: it is made unless the log is ready up to `until`. The
+    /// first one begins at `first`, where there is none.
+    pub fn prepare_next(&self, until: u64, first: u64, flushed: u64) -> io::Result<Prepared> {
+        let _one = self.preparing.lock();
+        let start = self.prepared_end().unwrap_or(first);
+        if start >= until {
+            return Ok(Prepared::Already);
+        }
+        Ok(match self.prepare_alone(start, flushed)? {
+            true => Prepared::Now,
+            false => Prepared::Refused,
+        })
+    }
+
+    /// Whoever makes a segment stops at once.
+    pub fn give_up(&self) {
+        // Relaxed: who asks waits for the other thread's end next.
+        self.given_up.store(true, Relaxed);
+    }
+
+    /// Of whoever has `preparing`.
+    fn prepare_alone(&self, start: u64, flushed: u64) -> io::Result<bool> {
         self.close_below(flushed);
         let result = self.prepare_file(start);
         let scarcity = result.as_ref().err().map_or(Scarcity::None, Scarcity::of);
@@ -292,6 +329,9 @@ impl Segments {
         let zeros = vec![0; ZERO_CHUNK_BYTES];
         let (mut at, end) = (0, SEGMENT_HEADER_BYTES + self.segment_bytes);
         while at < end {
+            if self.given_up.load(Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             let chunk = (end - at).min(ZERO_CHUNK_BYTES as u64);
             file.write_all_at(&zeros[..chunk as usize], at)?;
             at += chunk;

@@ -34,6 +34,7 @@ use mote_replication::{NodeId, node};
 use parking_lot::{Condvar, Mutex};
 
 use super::link::Link;
+use super::segments_ahead::SegmentsAhead;
 use helm::Steering;
 pub use helm::{Helm, Standing};
 
@@ -168,6 +169,7 @@ impl Follower {
         let kept = kept.transpose()?;
         let log = FollowedLog {
             intake: open_intake(&engine, &scan, Vec::new())?,
+            ahead: SegmentsAhead::start()?,
             engine: engine.clone(),
         };
         let flushed = log.flushed();
@@ -389,12 +391,17 @@ impl MemoryPause {
 /// The log as the receiver writes it, and what readers see of it.
 struct FollowedLog {
     intake: Intake,
+    ahead: SegmentsAhead,
     engine: Arc<Engine>,
 }
 
 impl FollowerLog for FollowedLog {
     fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
-        self.intake.write(from, bytes)
+        self.intake.write(from, bytes)?;
+        if let Some(ahead) = self.intake.ahead() {
+            self.ahead.make(ahead);
+        }
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -411,6 +418,22 @@ impl FollowerLog for FollowedLog {
 
     fn applied(&self) -> Lsn {
         self.engine.log().stable().min(self.intake.flushed())
+    }
+}
+
+impl FollowedLog {
+    /// No file of it is made any more when this returns.
+    fn stop_ahead(&mut self) -> io::Result<()> {
+        self.intake.give_up_ahead();
+        self.ahead = SegmentsAhead::start()?;
+        Ok(())
+    }
+}
+
+/// A thread that makes a segment stops before the files are somebody else's.
+impl Drop for FollowedLog {
+    fn drop(&mut self) {
+        self.intake.give_up_ahead();
     }
 }
 
@@ -617,6 +640,7 @@ impl Receiving {
         // Nobody reads files while they change. What is applied lies below the cut.
         let mut replay = self.shared.replay.lock();
         taken.cutting = true;
+        taken.log.stop_ahead().map_err(failed)?;
         taken.take_terms();
         // All below the cut is on the disk, as `hello` said: only what stands behind it is looked for. To read the log from
         // its beginning would keep commits waiting for this node, at each change of the primary, as long as that takes.

@@ -7,7 +7,7 @@
 //!     (`slot_requests`).
 //!     `archived`: older log out of the archive. `logical`: changes of tables for subscribers.
 //!  3. `synchronous`: whom commits wait for.
-//!  4. `follower`: the other side. One thread takes the log, one replays it.
+//!  4. `follower`: the other side. One thread takes the log, one replays it, and one makes room for it (`segments_ahead`).
 //!
 //! Source: the parts of PostgreSQL's walsender.c, walreceiver.c and syncrep.c. Other than there one thread serves all followers, and a
 //! commit waits by the position up to which replies may leave, not in a queue of backends.
@@ -22,5 +22,6 @@ pub mod hub;
 pub mod link;
 pub mod promise;
 pub mod logical;
+mod segments_ahead;
 mod slot_requests;
 pub mod synchronous;
