@@ -5,7 +5,7 @@
 //!  2. this file: the binder's state, and the statement's entry.
 //!  3. `scope`: which names are visible where.
 //!  4. `coerce` with `modifier` and `user_cast`, `resolve`: conversions; the choice of operators and functions, by PostgreSQL's rules.
-//!  5. `expression`, `call`, `compare`, `subquery`: one expression form after the other.
+//!  5. `expression`, `call`, `aggregate`, `compare`, `subquery`: one expression form after the other.
 //!  6. `from`, `select`, `group`, `window`, `set_operation`, `with`: the clauses of a query.
 //!  7. `modify`, `conflict`, `updatable_view`, `merge`: INSERT, UPDATE, DELETE, MERGE.
 //!  8. `parameter_names`, `routine`: names from around the statement; calls of users' functions.
@@ -38,6 +38,7 @@ use mote_grammar::ast::{Location, Name};
 pub mod query;
 mod record;
 
+mod aggregate;
 mod array;
 mod call;
 mod checks;
