@@ -14,11 +14,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, version};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, version};
 
 // The server's own modules, without the server: that would be a hundred crates under a sanitizer. They name one module of the
 // catalog's, which is here as well.
@@ -41,6 +40,9 @@ mod pgwire {
 mod start_up;
 
 #[allow(dead_code)]
+#[path = "../../crates/server/src/tls/anybody.rs"]
+mod anybody;
+#[allow(dead_code)]
 #[path = "../../crates/server/src/tls/certificate.rs"]
 mod certificate;
 #[allow(dead_code)]
@@ -53,6 +55,7 @@ mod context;
 #[path = "../../crates/server/src/tls/der.rs"]
 mod der;
 
+use anybody::Anybody;
 use certificate::{Certificate, end_point_hash};
 use channel::Channel;
 use context::{TlsContext, TlsFiles};
@@ -86,45 +89,6 @@ static CONTEXT: LazyLock<Arc<TlsContext>> = LazyLock::new(|| {
     fs::remove_dir_all(&folder).expect("our own");
     Arc::new(context)
 });
-
-/// Who is at the other end is not what is tried here.
-#[derive(Debug)]
-struct Anybody;
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-    }
-}
 
 /// Old or new protocol, without or with a certificate.
 static CLIENTS: LazyLock<[Arc<ClientConfig>; 4]> = LazyLock::new(|| {

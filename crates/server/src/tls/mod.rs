@@ -10,6 +10,8 @@
 //! Promises: no protocol below 1.2; no renegotiation, no tickets, no early data; a handshake's arithmetic runs beside the
 //! event loops (docs/design/0028). Leaves out: who may connect (`auth`).
 
+#[cfg(test)]
+mod anybody;
 mod certificate;
 mod channel;
 mod context;
