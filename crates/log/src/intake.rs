@@ -213,14 +213,14 @@ impl Intake {
 
     /// What makes the next segment ready meanwhile, on a thread of its own, where that is to be done now.
     pub fn ahead(&self) -> Option<Ahead> {
-        let ahead = Ahead {
+        let until = self.first() + 2 * self.segment_bytes;
+        let prepared = self.segments.prepared_end();
+        prepared.is_none_or(|end| end < until).then(|| Ahead {
             segments: self.segments.clone(),
             first: self.first(),
-            until: self.first() + 2 * self.segment_bytes,
+            until,
             synced: self.synced.0,
-        };
-        let prepared = self.segments.prepared_end();
-        prepared.is_none_or(|end| end < ahead.until).then_some(ahead)
+        })
     }
 
     /// Ends what makes a segment ready; this log takes no more.
