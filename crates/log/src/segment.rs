@@ -216,8 +216,11 @@ impl Segments {
     }
 
     /// The same for several that may want the next segment at one time: it is made unless the log is ready up to `until`. The
-    /// first one begins at `first`, where there is none.
+    /// first one begins at `first`, where there is none. Who has enough does not wait for whoever makes more.
     pub fn prepare_next(&self, until: u64, first: u64, flushed: u64) -> io::Result<Prepared> {
+        if self.prepared_end().is_some_and(|end| end >= until) {
+            return Ok(Prepared::Already);
+        }
         let _one = self.preparing.lock();
         let start = self.prepared_end().unwrap_or(first);
         if start >= until {
@@ -424,6 +427,30 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mote_common::env::sim::SimDisk;
+
+    /// A follower's commits would else wait, each segment anew, for the zeros of a segment that they do not need yet.
+    #[test]
+    fn who_has_room_does_not_wait_for_the_next_segment() {
+        const BYTES: u64 = 1 << 16;
+        let disk = Arc::new(SimDisk::new(1));
+        disk.create_dir_all(LOG_DIRECTORY).expect("the disk works");
+        let segments = Segments::new(disk, 7, BYTES, Vec::new(), Vec::new());
+        assert_eq!(
+            segments.prepare_next(2 * BYTES, BYTES, 0).ok(),
+            Some(Prepared::Now)
+        );
+        let makes_the_next = segments.preparing.lock();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = tell.send(segments.prepare_next(2 * BYTES, BYTES, 0).ok());
+            });
+            let answer = told.recv_timeout(std::time::Duration::from_secs(10));
+            drop(makes_the_next);
+            assert_eq!(answer, Ok(Some(Prepared::Already)));
+        });
+    }
 
     #[test]
     fn headers_and_names_survive_and_damage_is_found() {
