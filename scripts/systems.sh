@@ -7,11 +7,11 @@
 #   scripts/systems.sh list          the names
 #
 # NAME: pg15 (Debian's postgresql-15), pg18 (scripts/postgres18.sh), mariadb (Debian's mariadb-server, InnoDB),
-# pg15-standby (a fresh copy of the running pg15; its primary's commits wait for it until it is stopped).
+# pg15-standby and pg18-standby (a fresh copy of the running pg15 or pg18; its primary's commits wait for it until it is stopped).
 # Servers refuse to run as root, so root hands them to the users that Debian's packages make.
 # Environment: SYSTEMS_DIRECTORY (target/systems; put it on the disk whose durability shall count), SYSTEMS_MEMORY (1GB:
 # shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_PG15_STANDBY_PORT (5416),
-# SYSTEMS_PG18_PORT (5418), SYSTEMS_MARIADB_PORT (3310), SYSTEMS_CGROUP (none: the directory of a cgroup that is there, whose
+# SYSTEMS_PG18_PORT (5418), SYSTEMS_PG18_STANDBY_PORT (5419), SYSTEMS_MARIADB_PORT (3310), SYSTEMS_CGROUP (none: the directory of a cgroup that is there, whose
 # limits then hold for every server that is started, with its pages in the kernel's cache).
 set -eu
 
@@ -21,6 +21,7 @@ memory=${SYSTEMS_MEMORY:-1GB}
 pg15_port=${SYSTEMS_PG15_PORT:-5415}
 pg18_port=${SYSTEMS_PG18_PORT:-5418}
 pg15_standby_port=${SYSTEMS_PG15_STANDBY_PORT:-5416}
+pg18_standby_port=${SYSTEMS_PG18_STANDBY_PORT:-5419}
 mariadb_port=${SYSTEMS_MARIADB_PORT:-3310}
 pg15_bin=${SYSTEMS_PG15_BIN:-/usr/lib/postgresql/15/bin}
 # 2,000 connections with room for their files; each prepares some thirty statements.
@@ -64,9 +65,14 @@ gone() {
 }
 
 # pg_ctl takes one that waits for its parent for a server that runs.
+# pg_running BIN
+pg_running() {
+    [ -x "$1/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && [ -f "$data/postmaster.pid" ] \
+        && runs "$(head -1 "$data/postmaster.pid")" && as postgres "$1/pg_ctl" -D "$data" status >/dev/null 2>&1
+}
+
 pg15_running() {
-    [ -x "$pg15_bin/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && [ -f "$data/postmaster.pid" ] \
-        && runs "$(head -1 "$data/postmaster.pid")" && as postgres "$pg15_bin/pg_ctl" -D "$data" status >/dev/null 2>&1
+    pg_running "$pg15_bin"
 }
 
 pg15_start() {
@@ -89,10 +95,16 @@ pg15_stop() {
     if pg15_running; then as postgres "$pg15_bin/pg_ctl" -D "$data" -m fast -w stop; fi
 }
 
-# On the primary: whether its commits wait for standbys.
-pg15_waits_for() {
-    "$pg15_bin/psql" -X -q -h 127.0.0.1 -p "$pg15_port" -U postgres -d postgres \
-        -c "ALTER SYSTEM SET synchronous_standby_names = '$1'" -c "SELECT pg_reload_conf()" >&2
+# on_primary PORT ARGUMENT...: psql there.
+on_primary() {
+    port=$1
+    shift
+    psql -X -q -A -t -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres -d postgres "$@"
+}
+
+# waits_for PORT NAMES: whether the primary's commits wait for standbys.
+waits_for() {
+    on_primary "$1" -c "ALTER SYSTEM SET synchronous_standby_names = '$2'" -c "SELECT pg_reload_conf()" >&2
 }
 
 pg15_standby_start() {
@@ -105,13 +117,13 @@ pg15_standby_start() {
             -c listen_addresses=127.0.0.1 -c shared_buffers=$memory -c max_connections=$connections \
             -c max_prepared_transactions=200 -c hot_standby=on" start
     fi
-    pg15_waits_for '*'
+    waits_for "$pg15_port" '*'
     echo "postgres://postgres@127.0.0.1:$pg15_standby_port/postgres"
 }
 
 pg15_standby_stop() {
     # Whoever waits for a standby that is gone waits for ever; a primary that is gone waits for nobody.
-    pg15_waits_for '' || say "the primary does not answer"
+    waits_for "$pg15_port" '' || say "the primary does not answer"
     pg15_stop
 }
 
@@ -122,6 +134,43 @@ pg18_start() {
 
 pg18_stop() {
     POSTGRES18_DIRECTORY=$directory/pg18 "$root/scripts/postgres18.sh" stop
+}
+
+# Without pg_basebackup, which is not among the binaries and is not served by an older one: its files between the begin and the
+# end of a backup, which one session holds.
+pg18_copy() {
+    mkdir -p "$data"
+    on_primary "$pg18_port" -v "from=$directory/pg18/data" -v "to=$data" >&2 <<'COPY'
+SELECT pg_backup_start('standby', true) \g /dev/null
+\setenv FROM :from
+\setenv TO :to
+-- What goes while it is copied is made anew by the log.
+\! cp -a "$FROM/." "$TO" 2>/dev/null
+\! rm -rf "$TO"/postmaster.* "$TO"/pg_replslot/* "$TO"/server.log
+SELECT labelfile FROM pg_backup_stop(false) \g :to/backup_label
+COPY
+    touch "$data/standby.signal"
+    echo "primary_conninfo = 'host=127.0.0.1 port=$pg18_port user=postgres'" >> "$data/postgresql.auto.conf"
+    own postgres
+    if [ "$(id -u)" = 0 ]; then chown -R postgres "$data"; fi
+}
+
+pg18_standby_start() {
+    bin=$(echo "$directory"/pg18/18.*/bin)
+    if ! pg_running "$bin"; then
+        rm -rf "$data"
+        pg18_copy
+        as postgres "$bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 -o "-p $pg18_standby_port \
+            -c shared_buffers=$memory -c max_connections=$connections -c hot_standby=on" start
+    fi
+    waits_for "$pg18_port" '*'
+    echo "postgres://postgres@127.0.0.1:$pg18_standby_port/postgres"
+}
+
+pg18_standby_stop() {
+    bin=$(echo "$directory"/pg18/18.*/bin)
+    waits_for "$pg18_port" '' || say "the primary does not answer"
+    if pg_running "$bin"; then as postgres "$bin/pg_ctl" -D "$data" -m fast -w stop; fi
 }
 
 mariadb_running() {
@@ -172,18 +221,18 @@ usage() {
 
 name=${2:-}
 case ${1:-} in
-list) echo "pg15 pg15-standby pg18 mariadb"; exit ;;
+list) echo "pg15 pg15-standby pg18 pg18-standby mariadb"; exit ;;
 start | stop | remove) ;;
 *) usage ;;
 esac
 case $name in
-pg15 | pg15-standby | pg18 | mariadb) ;;
+pg15 | pg15-standby | pg18 | pg18-standby | mariadb) ;;
 *-standby)
     say "no standby of ${name%-standby} is known here"
     exit 2
     ;;
 *)
-    say "there is no system \"$name\"; there are pg15, pg15-standby, pg18 and mariadb"
+    say "there is no system \"$name\"; there are pg15, pg15-standby, pg18, pg18-standby and mariadb"
     exit 2
     ;;
 esac
