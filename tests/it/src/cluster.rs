@@ -24,6 +24,7 @@ pub struct Further {
     /// The nodes reach each other through something that can be cut.
     pub cuts: bool,
     /// Of every node.
+    pub memory: &'static str,
     pub options: Vec<String>,
 }
 
@@ -32,6 +33,7 @@ impl Default for Further {
         Further {
             etcd_members: 1,
             cuts: false,
+            memory: "256MB",
             options: Vec::new(),
         }
     }
@@ -43,6 +45,7 @@ pub struct Nodes {
     pub ports: [u16; 3],
     pub running: [Option<TestServer>; 3],
     pub cuts: Option<Cuts>,
+    memory: &'static str,
     options: Vec<String>,
     directory: TemporaryDirectory,
 }
@@ -60,6 +63,7 @@ impl Nodes {
             directory: TemporaryDirectory::new(name),
             running: [const { None }; 3],
             cuts: further.cuts.then(|| Cuts::between(NAMES, ports)),
+            memory: further.memory,
             options: further.options,
         };
         for index in 0..NAMES.len() {
@@ -89,7 +93,7 @@ impl Nodes {
             "--log-segment-size".into(),
             "4MB".into(),
             "--memory".into(),
-            "256MB".into(),
+            self.memory.into(),
         ];
         if index == 0 {
             options.push("--cluster-init".into());

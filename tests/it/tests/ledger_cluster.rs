@@ -101,6 +101,8 @@ impl Cluster {
             Further {
                 etcd_members: 3,
                 cuts: true,
+                // Of CYCLES_PER_CLUSTER cycles: some 5 MB each, and what queries over all of that take.
+                memory: "1GB",
                 options: vec!["--checkpoint-log-size".into(), "16MB".into()],
             },
         );
