@@ -4,6 +4,8 @@
 //! writers check it (`mote_executor`'s modify). PostgreSQL: ATAddCheckNNConstraint, ATAddForeignKeyConstraint
 //! (tablecmds.c).
 
+use std::collections::HashSet;
+
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
@@ -372,7 +374,7 @@ fn add_foreign_key(
         referenced.stored.clone()
     };
     let columns = referencing_columns(table, &key.columns)?;
-    let on_delete_columns = referencing_columns(table, &key.on_delete_columns)?;
+    let mut on_delete_columns = referencing_columns(table, &key.on_delete_columns)?;
     if let Some(at) = on_delete_columns
         .iter()
         .position(|column| !columns.contains(column))
@@ -383,6 +385,9 @@ fn add_foreign_key(
         );
         return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
     }
+    // Named twice is once, as in PostgreSQL 15.20.
+    let mut seen = HashSet::new();
+    on_delete_columns.retain(|column| seen.insert(*column));
     refuse_mixed_persistence(table, &target)?;
     let (referenced_columns, index) = referenced_key(key, &target)?;
     if columns.len() != referenced_columns.len() {

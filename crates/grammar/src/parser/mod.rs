@@ -190,7 +190,7 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
         None => error,
     };
     match is_unsupported_clause(message) {
-        // PostgreSQL 15 shows no place here, but for two that the grammar does not tell.
+        // PostgreSQL 15 shows no place here, but for three that the grammar does not tell.
         true => error.at(refused_clause(text, message)),
         false => error.at(error_position(text)),
     }
@@ -213,13 +213,22 @@ fn is_unsupported_clause(message: &str) -> bool {
         )
 }
 
-/// Where MATCH PARTIAL, or a column list of ON UPDATE, stands that is refused; 0 for what is shown without a place.
+/// Where MATCH PARTIAL, a column list of ON UPDATE, or a schema's first element stands that is refused; 0 for what is shown without a place.
 fn refused_clause(text: &str, message: &str) -> u32 {
     let clauses: &[&[&str]] = match message {
         "MATCH PARTIAL not yet implemented" => &[&["match", "partial"]],
         message if message.ends_with("is only supported for ON DELETE actions") => &[
             &["on", "update", "set", "null", "("],
             &["on", "update", "set", "default", "("],
+        ],
+        "CREATE SCHEMA IF NOT EXISTS cannot include schema elements" => &[
+            &["create", "table"],
+            &["create", "view"],
+            &["create", "index"],
+            &["create", "unique"],
+            &["create", "sequence"],
+            &["create", "trigger"],
+            &["grant"],
         ],
         _ => return 0,
     };

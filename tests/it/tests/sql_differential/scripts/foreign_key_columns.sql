@@ -34,4 +34,7 @@ delete from fc_parent where id = 5;
 select * from fc_part;
 -- differs: PostgreSQL keeps the parent's number of the column with the partition's key
 select conrelid::regclass, confdelsetcols, pg_get_constraintdef(oid) from pg_constraint where conrelid in ('fc_parts'::regclass, 'fc_part'::regclass) order by 1;
+create table fc_twice (tenant int, id int, foreign key (tenant, id) references fc_parent on delete set default (id, id));
+select confdelsetcols, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'fc_twice'::regclass;
+drop table fc_twice;
 drop table fc_parts, fc_column, fc_single, fc_child, fc_parent;

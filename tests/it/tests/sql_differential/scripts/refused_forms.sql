@@ -63,3 +63,6 @@ create recursive view rf_recursive (n) as select 1 with check option;
 create function rf_two() returns int language sql as 'select 1', 'x';
 create function rf_two() returns int language plpgsql as 'select 1', 'x';
 create function rf_two() returns int language nobody as 'select 1', 'x';
+create schema if not exists rf_schema
+  create table rf_of_schema (i int);
+create schema if not exists rf_schema grant select on rf_two to public;
