@@ -204,13 +204,17 @@ pub(super) fn set_type(
     }
     // Bound over the old table: USING reads columns as they were.
     let conversion = conversion(name, using, ty, table, context)?;
+    if let (Some(_), Some(owned)) = (
+        table.columns[position].identity_always,
+        table.columns[position].owned_sequence,
+    ) {
+        create_table::require_identity_type(ty)?;
+        sequence::retype_owned(Oid(owned), ty, context)?;
+    }
     // Statistics tell of values that are gone.
     analyze::forget_column(Oid(table.oid), position as u16, context)?;
     let old = table.clone();
     let column = &mut table.columns[position];
-    if column.identity_always.is_some() {
-        create_table::require_identity_type(ty)?;
-    }
     (column.type_oid, column.typmod, column.domain) = (ty.oid.0, ty.typmod, None);
     column.storage = None;
     // The default stays as text, and must fit the new type.

@@ -206,10 +206,11 @@ fn key_name(
         return Ok(name.to_string());
     }
     let taken = |name: &str| constraint_name_taken(table, name) || name == table.name;
-    let mut parts = vec![table.name.as_str()];
+    let columns = key.columns.iter().chain(&key.include).map(|name| &**name);
+    let mut parts = index_build::parts_of(&table.name, columns);
     // `t_pkey`, but `t_a_b_key`.
-    if !primary {
-        parts.extend(key.columns.iter().chain(&key.include).map(|name| &**name));
+    if primary {
+        parts.truncate(1);
     }
     let label = if primary { "pkey" } else { "key" };
     Ok(schema::choose_name(schema_oid, &parts, label, taken, context))

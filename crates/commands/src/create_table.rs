@@ -120,6 +120,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     // Indexes of LIKE .. INCLUDING INDEXES are built over the finished, empty table.
     for copied in &create.like {
         like::add_indexes(copied, &create.name, context)?;
+        like::add_comments(copied, &create.name, context)?;
     }
     if let Some(parent) = place {
         create_partition::inherit_keys(parent, oid, context)?;

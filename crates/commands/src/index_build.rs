@@ -42,18 +42,28 @@ fn engine_method(method: IndexMethod) -> mote_engine::IndexMethod {
 }
 
 /// What PostgreSQL names an index after: its table and its columns.
-pub(crate) fn name_parts<'t>(
-    keys: &'t [StoredIndexKey],
-    include: &[u16],
-    table: &'t StoredRelation,
-) -> Vec<&'t str> {
+pub(crate) fn name_parts(keys: &[StoredIndexKey], include: &[u16], table: &StoredRelation) -> Vec<String> {
     let included = include
         .iter()
         .map(|&column| table.columns[column as usize].name.as_str());
-    std::iter::once(table.name.as_str())
-        .chain(keys.iter().map(|key| index_keys::name_of(key, table)))
-        .chain(included)
-        .collect()
+    let columns = keys.iter().map(|key| index_keys::name_of(key, table));
+    parts_of(&table.name, columns.chain(included))
+}
+
+/// A column that stands there once more gets a number (ChooseIndexColumnNames, indexcmds.c).
+pub(crate) fn parts_of<'c>(table: &str, columns: impl Iterator<Item = &'c str>) -> Vec<String> {
+    let mut parts = vec![table.to_string()];
+    for column in columns {
+        let numbered = (1..).map(|number: u32| {
+            let number = number.to_string();
+            let room = column.floor_char_boundary(schema::NAME_BYTES_MAX - number.len());
+            column[..room].to_string() + &number
+        });
+        let mut names = std::iter::once(column.to_string()).chain(numbered);
+        let free = names.find(|name| !parts[1..].contains(name));
+        parts.push(free.expect("some number is free"));
+    }
+    parts
 }
 
 /// What writers of the table do during a build.

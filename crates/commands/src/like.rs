@@ -1,7 +1,7 @@
 //! LIKE in CREATE TABLE: columns, and what INCLUDING asks for, copied from another relation.
 //!
 //! Nothing ties the new table to its source afterwards. Columns and checks come in while the table is described
-//! (`add`), indexes when it is made (`add_indexes`). PostgreSQL: transformTableLikeClause, expandTableLikeClause.
+//! (`add`), indexes and comments when it is made (`add_indexes`, `add_comments`). PostgreSQL: transformTableLikeClause, expandTableLikeClause.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -146,7 +146,10 @@ pub(super) fn add_indexes(
         });
         let copy = copy_of(index, constraint.is_some(), &source, &table, context)?;
         // Over no rows.
-        let made = index_build::build(copy, &table, context)?;
+        let mut made = index_build::build(copy, &table, context)?;
+        if copied.comments {
+            made.comment = index.comment.clone();
+        }
         if let Some(constraint) = constraint {
             let index = made.oid;
             let kind = match made.primary {
@@ -167,6 +170,35 @@ pub(super) fn add_indexes(
         write::put(StoredObject::Relation(table), context)?;
     }
     Ok(())
+}
+
+/// INCLUDING CONSTRAINTS and COMMENTS: what is said of the source's checks is said of theirs in the new table.
+pub(super) fn add_comments(
+    copied: &TableLike,
+    new_table: &RelationName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if !copied.comments || !copied.constraints {
+        return Ok(());
+    }
+    let source = source(copied, context)?;
+    let said: Vec<&StoredConstraint> = source
+        .constraints
+        .iter()
+        .filter(|check| check.comment.is_some() && matches!(check.kind, StoredConstraintKind::Check { .. }))
+        .collect();
+    if said.is_empty() {
+        return Ok(());
+    }
+    let entry = schema::find_relation(new_table, context)?
+        .ok_or_else(|| SqlError::internal("a table that was just made exists"))?;
+    let mut table = entry.stored.clone();
+    for of in said {
+        if let Some(check) = table.constraints.iter_mut().find(|check| check.name == of.name) {
+            check.comment = of.comment.clone();
+        }
+    }
+    write::put(StoredObject::Relation(table), context)
 }
 
 /// What an index of the source is in the new table.

@@ -693,17 +693,21 @@ pub(super) fn not_of_partitioned_indexes(action: &str, index: &str) -> SqlError 
         .detail("This operation is not supported for partitioned indexes.")
 }
 
+/// NAMEDATALEN without its end.
+pub(super) const NAME_BYTES_MAX: usize = 63;
+
 /// PostgreSQL's way of naming what nobody named: `table_column_suffix`, made unique by a number. Clients compute the name of a
 /// serial column's sequence themselves, so it is cut to 63 bytes as there: from the longer of the first part and the others.
 pub(super) fn choose_name(
     schema: Oid,
-    parts: &[&str],
+    parts: &[impl AsRef<str>],
     suffix: &str,
     taken: impl Fn(&str) -> bool,
     context: &StatementContext<'_>,
 ) -> String {
-    const NAME_BYTES_MAX: usize = 63;
     let (first, others) = parts.split_first().expect("a name begins with a part");
+    let first = first.as_ref();
+    let others: Vec<&str> = others.iter().map(AsRef::as_ref).collect();
     let others = others.join("_");
     for attempt in 0.. {
         let suffix = if attempt == 0 {

@@ -168,6 +168,24 @@ pub(super) fn alter_owned(
     options: &[DefinitionOption],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    let options = read_options(options, context)?;
+    change_owned(sequence, &options, context)
+}
+
+/// The sequence of an identity column whose type changes goes with it.
+pub(super) fn retype_owned(
+    sequence: Oid,
+    ty: ColumnType,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let options = Options {
+        ty: Some(ty.oid.0),
+        ..Options::default()
+    };
+    change_owned(sequence, &options, context)
+}
+
+fn change_owned(sequence: Oid, options: &Options<'_>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let Some(entry) = context.session.catalog.entry(sequence) else {
         return Ok(());
     };
@@ -175,8 +193,7 @@ pub(super) fn alter_owned(
         return Ok(());
     };
     let mut relation = entry.stored.clone();
-    let options = read_options(options, context)?;
-    change(&mut relation, &options, context)?;
+    change(&mut relation, options, context)?;
     write::put(StoredObject::Relation(relation), context)
 }
 

@@ -38,6 +38,17 @@ struct Comment<'f> {
     text: &'f str,
 }
 
+/// Of the object itself.
+fn whole(class: Oid, object: u32, text: &Option<String>) -> Option<Comment<'_>> {
+    let text = text.as_deref()?;
+    Some(Comment {
+        class,
+        object: Oid(object),
+        column: 0,
+        text,
+    })
+}
+
 fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
     let mut comments: Vec<Comment<'f>> = BUILTIN
         .iter()
@@ -48,105 +59,42 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             text,
         })
         .collect();
-    for schema in facts.schemas() {
-        if let Some(text) = &schema.comment {
-            comments.push(Comment {
-                class: NAMESPACE,
-                object: Oid(schema.oid),
-                column: 0,
-                text,
-            });
-        }
-    }
-    for extension in extensions::of_database(facts) {
-        if let Some(text) = &extension.comment {
-            comments.push(Comment {
-                class: EXTENSION,
-                object: Oid(extension.oid),
-                column: 0,
-                text,
-            });
-        }
-    }
-    for publication in facts.catalog.publications_of(facts.database()) {
-        if let Some(text) = &publication.comment {
-            comments.push(Comment {
-                class: PUBLICATION,
-                object: Oid(publication.oid),
-                column: 0,
-                text,
-            });
-        }
-    }
-    for cast in facts.catalog.casts_of(facts.database()) {
-        if let Some(text) = &cast.comment {
-            comments.push(Comment {
-                class: CAST,
-                object: Oid(cast.oid),
-                column: 0,
-                text,
-            });
-        }
-    }
-    for routine in facts.routines() {
-        if let Some(text) = &routine.comment {
-            comments.push(Comment {
-                class: PROCEDURE,
-                object: routine.oid,
-                column: 0,
-                text,
-            });
-        }
-    }
-    for entry in facts.user_types() {
-        if let Some(text) = &entry.stored.comment {
-            comments.push(Comment {
-                class: TYPE,
-                object: Oid(entry.stored.oid),
-                column: 0,
-                text,
-            });
-        }
-    }
+    let schemas = facts.schemas().into_iter();
+    comments.extend(schemas.filter_map(|schema| whole(NAMESPACE, schema.oid, &schema.comment)));
+    let extensions = extensions::of_database(facts).into_iter();
+    comments.extend(extensions.filter_map(|made| whole(EXTENSION, made.oid, &made.comment)));
+    let publications = facts.catalog.publications_of(facts.database()).into_iter();
+    comments.extend(publications.filter_map(|made| whole(PUBLICATION, made.oid, &made.comment)));
+    let casts = facts.catalog.casts_of(facts.database()).into_iter();
+    comments.extend(casts.filter_map(|cast| whole(CAST, cast.oid, &cast.comment)));
+    let routines = facts.routines().into_iter();
+    comments.extend(routines.filter_map(|routine| whole(PROCEDURE, routine.oid.0, &routine.comment)));
+    of_types(facts, &mut comments);
     for known in facts.relations() {
         of_relation(known, &mut comments);
     }
     comments
 }
 
+/// Comments on types of users, and on the checks of domains.
+fn of_types<'f>(facts: &'f Facts<'_>, comments: &mut Vec<Comment<'f>>) {
+    for entry in facts.user_types() {
+        comments.extend(whole(TYPE, entry.stored.oid, &entry.stored.comment));
+        let checks = entry.stored.domain.iter().flat_map(|domain| &domain.checks);
+        comments.extend(checks.filter_map(|check| whole(CONSTRAINT, check.oid, &check.comment)));
+    }
+}
+
 /// Comments on a relation, its columns, indexes, constraints and triggers.
 fn of_relation<'f>(known: Known<'f>, comments: &mut Vec<Comment<'f>>) {
     let object = known.relation.oid;
-    if let Some(text) = &known.stored.comment {
-        comments.push(Comment {
-            class: CLASS,
-            object,
-            column: 0,
-            text,
-        });
-    }
+    comments.extend(whole(CLASS, object.0, &known.stored.comment));
     let indexes = known.stored.indexes.iter();
-    let indexes = indexes.map(|index| (CLASS, index.oid, &index.comment));
+    comments.extend(indexes.filter_map(|index| whole(CLASS, index.oid, &index.comment)));
     let constraints = known.stored.constraints.iter();
-    let constraints = constraints.map(|constraint| (CONSTRAINT, constraint.oid, &constraint.comment));
-    comments.extend(indexes.chain(constraints).filter_map(|(class, oid, text)| {
-        Some(Comment {
-            class,
-            object: Oid(oid),
-            column: 0,
-            text: text.as_deref()?,
-        })
-    }));
-    for trigger in &known.relation.triggers {
-        if let Some(text) = &trigger.comment {
-            comments.push(Comment {
-                class: TRIGGER,
-                object: trigger.oid,
-                column: 0,
-                text,
-            });
-        }
-    }
+    comments.extend(constraints.filter_map(|made| whole(CONSTRAINT, made.oid, &made.comment)));
+    let triggers = known.relation.triggers.iter();
+    comments.extend(triggers.filter_map(|trigger| whole(TRIGGER, trigger.oid.0, &trigger.comment)));
     for (position, column) in known.stored.columns.iter().enumerate() {
         if let Some(text) = column.comment.as_ref().filter(|_| !column.dropped) {
             comments.push(Comment {
@@ -162,20 +110,10 @@ fn of_relation<'f>(known: Known<'f>, comments: &mut Vec<Comment<'f>>) {
 /// Comments on objects that all databases share.
 fn shared_comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
     let databases = facts.catalog.databases.values().map(|entry| &entry.object);
-    let databases = databases.map(|database| (DATABASE, database.oid, &database.comment));
+    let databases = databases.filter_map(|database| whole(DATABASE, database.oid, &database.comment));
     let roles = facts.catalog.roles.values().map(|entry| &entry.object);
-    let roles = roles.map(|role| (ROLE, role.oid, &role.comment));
-    let mut comments: Vec<Comment<'f>> = databases
-        .chain(roles)
-        .filter_map(|(class, oid, text)| {
-            Some(Comment {
-                class,
-                object: Oid(oid),
-                column: 0,
-                text: text.as_deref()?,
-            })
-        })
-        .collect();
+    let roles = roles.filter_map(|role| whole(ROLE, role.oid, &role.comment));
+    let mut comments: Vec<Comment<'f>> = databases.chain(roles).collect();
     comments.sort_by_key(|comment| comment.object);
     comments
 }
@@ -208,8 +146,9 @@ pub fn find(facts: &Facts<'_>, object: Oid, class: Option<&str>, column: i32) ->
     let candidates = match class {
         Some(class @ (CLASS | CONSTRAINT | TRIGGER)) => {
             let mut candidates = Vec::new();
-            if let Some(known) = owner(facts, class, object) {
-                of_relation(known, &mut candidates);
+            match owner(facts, class, object) {
+                Some(known) => of_relation(known, &mut candidates),
+                None => of_types(facts, &mut candidates),
             }
             candidates
         }
