@@ -10,8 +10,9 @@ use mote_common::env::net::sim::{SimNetwork, Weather};
 use mote_common::env::net::{Listener, Network, Received, Stream};
 use mote_common::env::sim::{SimClock, SimDisk, env};
 
+use super::telling::{PIECES_MAX, READS_MAX};
 use super::*;
-use crate::message::Progress;
+use crate::message::{Hello, PROTOCOL_VERSION, Progress, Reason, Start};
 use crate::names::SyncNames;
 
 const SYSTEM: u64 = 7;
