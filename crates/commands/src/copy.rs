@@ -1,23 +1,12 @@
 //! COPY: rows in bulk, between a table or query and the client or a file of the server.
 //!
-//! Read in this order: `options`; for FROM `lines` (bytes to lines), `fields` (a line to fields), `binary`, `target` (a
-//! column that is copied), `insert` (values
-//! to stored rows) and `from`, which puts them together; for TO `to`.
+//! Options, formats and the way of rows into tables are `mote_copy`'s; `from` puts them together, `to` writes.
 //!
 //! Promises: formats, options and messages of PostgreSQL 15; a row is checked and written as INSERT would.
 //! Leaves out: PROGRAM, ON_ERROR and later options.
 
-mod binary;
-mod fields;
 mod from;
-mod insert;
-mod lines;
-mod options;
-mod target;
 mod to;
-
-#[cfg(test)]
-mod tests;
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -28,14 +17,12 @@ use mote_grammar::ast;
 use mote_grammar::ast::{CopySource, Name, RelationName};
 use mote_sql::catalog::{CatalogView, Relation};
 
-pub(super) use insert::Sink;
-
 use super::{privileges, schema};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::predefined_roles::{PG_READ_SERVER_FILES, PG_WRITE_SERVER_FILES};
 use mote_catalog::tag::CommandTag;
+use mote_copy::options::CopyOptions;
 use mote_executor::context::StatementContext;
-use options::CopyOptions;
 
 impl Command for ast::Copy {
     fn name(&self) -> &'static str {

@@ -3,7 +3,8 @@
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::RowWriter;
 
-use crate::{copy, internal};
+use crate::internal;
+use mote_copy::insert::Sink;
 use mote_executor::context::StatementContext;
 use mote_executor::runtime::{Runtime, Values};
 
@@ -23,7 +24,7 @@ pub(crate) fn fill(
         .ok_or_else(|| SqlError::internal("a new table has its storage"))?;
     // All columns come from the query: nothing is computed, no default applies.
     let given: Vec<usize> = (0..relation.columns.len()).collect();
-    let mut sink = copy::Sink::new(&relation, storage.clone(), &given, None, &context.session.catalog)?;
+    let mut sink = Sink::new(&relation, storage.clone(), &given, None, &context.session.catalog)?;
     let layout = storage.newest_layout().clone();
     let mut writer = RowWriter::new(&layout);
     let mut values = Values::default();

@@ -16,13 +16,13 @@ use mote_grammar::ast::{
 use mote_sql::catalog::Relation;
 use mote_types::{Datum, Record};
 
-use super::copy::Sink;
 use super::{columns, create_table, filling, in_use, internal, schema, temporary, truncate, view};
 use crate::routine;
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_copy::insert::Sink;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::memory::Kept;

@@ -14,9 +14,9 @@ use mote_grammar::ast::deparse;
 use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
-use super::copy::Sink;
 use super::{columns, index_build, index_keys, internal, schema};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
+use mote_copy::insert::Sink;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 use mote_executor::expr::Expression;

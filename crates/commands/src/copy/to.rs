@@ -13,8 +13,8 @@ use mote_types::format::utf8;
 use mote_types::{Datum, FormatSettings, output_binary, output_text};
 
 use super::super::internal;
-use super::binary::SIGNATURE;
-use super::options::{CopyOptions, Format, Header};
+use mote_copy::binary::SIGNATURE;
+use mote_copy::options::{CopyOptions, Format, Header};
 use mote_executor::context::StatementContext;
 use mote_executor::server_files::FileWriter;
 

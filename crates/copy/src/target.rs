@@ -3,7 +3,7 @@
 use mote_types::ColumnType;
 
 /// A copied column.
-pub(super) struct Target {
+pub struct Target {
     pub position: usize,
     pub name: String,
     pub ty: ColumnType,
@@ -13,7 +13,7 @@ pub(super) struct Target {
 
 /// What a failing row's CONTEXT is made from.
 #[derive(Default)]
-pub(super) struct Place {
+pub struct Place {
     /// The column at work, with its value unless that is NULL.
     pub column: Option<(String, Option<String>)>,
 }

@@ -11,7 +11,7 @@ use mote_executor::context::StatementContext;
 
 /// The form of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Format {
+pub enum Format {
     Text,
     Csv,
     Binary,
@@ -19,7 +19,7 @@ pub(super) enum Format {
 
 /// What the first line is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Header {
+pub enum Header {
     None,
     Skip,
     /// The names must be those of the columns.
@@ -28,7 +28,7 @@ pub(super) enum Header {
 
 /// Columns that an option is about.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum ColumnChoice {
+pub enum ColumnChoice {
     #[default]
     None,
     All,
@@ -60,7 +60,7 @@ impl ColumnChoice {
 
 /// The options, complete and consistent, defaults filled in.
 #[derive(Clone, Debug)]
-pub(super) struct CopyOptions {
+pub struct CopyOptions {
     pub format: Format,
     pub delimiter: u8,
     /// What stands for NULL.

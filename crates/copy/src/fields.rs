@@ -9,18 +9,18 @@ use memchr::memchr;
 use mote_common::SqlResult;
 use mote_types::format::utf8;
 
-use super::lines::malformed;
-use super::options::{CopyOptions, Format};
+use crate::lines::malformed;
+use crate::options::{CopyOptions, Format};
 
 /// A field of the line, in the line's bytes or in those of the scratch buffer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Field {
+pub struct Field {
     range: Range<usize>,
     pub null: bool,
 }
 
 /// The fields of the current line.
-pub(super) struct Fields {
+pub struct Fields {
     format: Format,
     delimiter: u8,
     null: Box<[u8]>,

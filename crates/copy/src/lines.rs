@@ -15,21 +15,21 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::encoding::Converter;
 
-use super::options::{CopyOptions, Format};
+use crate::options::{CopyOptions, Format};
 use mote_executor::context::StatementContext;
 use mote_executor::server_files::FileReader;
 
 /// PostgreSQL's bound on a line (a `StringInfo`), less what nobody needs: a line must be held in memory whole.
-pub(super) const LINE_BYTES_MAX: usize = 256 << 20;
+pub const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// Where the bytes come from.
-pub(super) enum Origin {
+pub enum Origin {
     Client,
     File { file: FileReader, path: String },
 }
 
 /// Unconsumed input.
-pub(super) struct Input {
+pub struct Input {
     origin: Origin,
     buffer: Vec<u8>,
     start: usize,
@@ -179,7 +179,7 @@ enum LineEnd {
 }
 
 /// Cuts the input into lines.
-pub(super) struct Lines {
+pub struct Lines {
     pub input: Input,
     line_end: LineEnd,
     csv: bool,
@@ -398,6 +398,6 @@ fn is_escaped(bytes: &[u8]) -> bool {
 }
 
 #[cold]
-pub(super) fn malformed(message: impl Into<String>) -> SqlError {
+pub fn malformed(message: impl Into<String>) -> SqlError {
     SqlError::new(state::BAD_COPY_FILE_FORMAT, message)
 }

@@ -2,8 +2,8 @@
 
 use mote_grammar::ast::{DefinitionOption, Location, OptionValue};
 
-use super::fields::Fields;
-use super::options::CopyOptions;
+use crate::fields::Fields;
+use crate::options::CopyOptions;
 
 fn options(written: &[(&str, &str)]) -> CopyOptions {
     let option = |(name, value): &(&str, &str)| DefinitionOption {

@@ -29,7 +29,7 @@ use mote_executor::node::modify::{Target, after};
 use mote_executor::runtime::Runtime;
 
 /// What turns field values into stored rows.
-pub(crate) struct Sink {
+pub struct Sink {
     into: InsertTarget,
     table: Arc<Table>,
     /// Columns that no field is for, with their defaults.
@@ -217,7 +217,7 @@ fn next_value(sequence: mote_common::Oid, ty: ColumnType) -> Expr {
 }
 
 /// The storage of a relation that rows are copied into.
-pub(super) fn table_of(
+pub fn table_of(
     relation: &Relation,
     context: &mote_executor::context::StatementContext<'_>,
 ) -> SqlResult<Arc<Table>> {

@@ -7,16 +7,16 @@ use mote_common::SqlResult;
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{Datum, input_binary};
 
-use super::lines::{Input, LINE_BYTES_MAX, malformed};
-use super::target::{Place, Target};
+use crate::lines::{Input, LINE_BYTES_MAX, malformed};
+use crate::target::{Place, Target};
 use mote_executor::context::StatementContext;
 
-pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+pub const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// Flag bits a reader may not ignore; none of them has a meaning any more.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 /// Reads tuples. Lengths come from the client: each is checked against the bound of a line before memory is taken.
-pub(super) struct Tuples {
+pub struct Tuples {
     input: Input,
     field: Vec<u8>,
     /// 1-based number of the current tuple.
