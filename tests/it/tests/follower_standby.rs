@@ -124,6 +124,11 @@ const REFUSED: &[&str] = &[
     "begin; lock one in share row exclusive mode; commit;",
     "begin; lock one in exclusive mode; commit;",
     "begin; lock one in access exclusive mode; commit;",
+    "do $$ begin lock one; end $$; do $$ begin lock one in share mode; end $$;
+     do $$ begin lock one in row exclusive mode; end $$;",
+    "do $$ begin execute 'listen a'; end $$; do $$ begin notify a; end $$; do $$ begin perform pg_notify('a', 'b'); end $$;",
+    "do $$ begin execute 'vacuum two'; end $$; do $$ begin execute 'analyze two'; end $$;
+     do $$ begin execute 'reindex table two'; end $$; do $$ begin execute 'cluster two using two_pkey'; end $$;",
     "listen a; notify a; notify a, 'b'; select pg_notify('a', 'b');",
     "analyze one; analyze; vacuum two; vacuum; vacuum (analyze) two; cluster two using two_pkey; cluster;",
     "select pg_current_xact_id();",

@@ -24,7 +24,7 @@ use super::statement::{check_may_run, not_volatile};
 use super::{command_of, explain, keep_row};
 use crate::utility::{Command as Utility, Issued};
 use mote_catalog::tag::CommandTag;
-use mote_catalog::write_error::read_only_error;
+use mote_catalog::write_error::{read_only_error, recovery_error};
 use mote_executor::context::StatementContext;
 use mote_executor::memory::Kept;
 use mote_executor::plans::locking::lock_relations;
@@ -360,6 +360,10 @@ fn run_utility(
     // What acts on the session (PREPARE, DISCARD, cursors by name) is out of reach of a body.
     if command.needs_session() {
         return Err(refused_in_function(command));
+    }
+    // As for a statement of its own: what writes no rows may still be none of a follower's (LOCK, LISTEN, NOTIFY).
+    if context.database.is_following() && !command.runs_in_recovery() {
+        return Err(recovery_error(command.name()));
     }
     if context.transaction.is_read_only() && !command.is_read_only() {
         return Err(read_only_error(command.name()));
