@@ -295,6 +295,7 @@ impl Engine {
                 room_queue,
                 pace: Default::default(),
                 memory_queue: RoomQueue::new(Room::Memory),
+                replay_waits: AtomicBool::new(false),
                 clock: env.clock.clone(),
                 late_aborts: Mutex::default(),
                 slots,
@@ -529,7 +530,12 @@ impl Engine {
         }
         epoch::flush();
         // What is due and was not reached yet is taken away first: perhaps that is enough.
-        let is_blocked = collected.examined < rows && collected.waiting >= REVOKE_BACKLOG_ROWS;
+        // A replay that memory was refused to does not get anywhere else, however few the rows are: they may be long.
+        let backlog = match self.replay_waits.load(Ordering::Relaxed) {
+            true => 1,
+            false => REVOKE_BACKLOG_ROWS,
+        };
+        let is_blocked = collected.examined < rows && collected.waiting >= backlog;
         if is_blocked && self.is_memory_short() {
             self.revoke_oldest_snapshot();
         }

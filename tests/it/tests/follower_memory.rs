@@ -4,6 +4,7 @@
 use mote_it::TestServer;
 use mote_it::nodes::{await_replay, await_value, compare, place, value};
 use mote_it::server::TemporaryDirectory;
+use mote_it::wire::{self, RawClient};
 
 /// Of a paused follower with little memory.
 fn replays_much_at_once(name: &str, setup: &str, changes: &str, state: &[&str]) {
@@ -116,5 +117,61 @@ fn rows_for_which_there_is_no_room() {
             "select string_agg(v, ',' order by id) from kept",
         ],
     );
+    follower.stop();
+}
+
+/// A patch of some bytes makes a version of the whole row, however long that is: a commit of such is not begun where its
+/// versions have no room. An old reader, who keeps those that it could take the room of, is told so.
+#[test]
+fn patches_of_long_rows_wait_for_the_memory_of_their_versions() {
+    waits_beside_an_old_reader(
+        "follower-memory-patches",
+        "do $$ begin for i in 2 .. 3 loop update wide set n = i; commit; end loop; end $$",
+    );
+}
+
+/// The replay of a PREPARE is begun again, too.
+#[test]
+fn a_prepared_transaction_waits_for_the_memory_of_its_versions() {
+    waits_beside_an_old_reader(
+        "follower-memory-prepared",
+        "update wide set n = 2; begin; update wide set n = 3; prepare transaction 'p'; commit prepared 'p';
+         update wide set n = 4 where id = 1",
+    );
+}
+
+fn waits_beside_an_old_reader(name: &str, changes: &str) {
+    let primary = TestServer::start_with(name, &["--log-segment-size", "4MB"]);
+    // 38 MB that stay, and 8 MB of which there is room for three versions: those that were shown last, and those of two
+    // commits of one block behind them; but not for those of an old reader, too.
+    value(
+        &primary,
+        "create table kept (id int, v text); create table wide (id int primary key, n int, v text);
+         insert into kept select g, repeat(md5(g::text), 31250) from generate_series(1, 38) g;
+         insert into wide select g, 0, repeat(md5(g::text), 10000) from generate_series(1, 25) g",
+    );
+    let data = TemporaryDirectory::new(&format!("{name}-b"));
+    let options = ["--follow", &primary.url(), "--name", "b", "--memory", "64MB"];
+    let follower =
+        TestServer::open(&place(&data), &options).unwrap_or_else(|said| panic!("no follower: {said}"));
+    await_replay(&primary, &follower);
+    let mut reader = RawClient::connect(&follower);
+    reader.query("begin isolation level repeatable read");
+    assert_eq!(reader.rows("select count(*) from wide where n = 0"), ["25"]);
+    value(&primary, "update wide set n = 1");
+    await_replay(&primary, &follower);
+    value(&follower, "select pg_wal_replay_pause()");
+    await_value(&follower, "select pg_get_wal_replay_pause_state()", "paused");
+    value(&primary, changes);
+    value(&follower, "select pg_wal_replay_resume()");
+    compare(
+        &primary,
+        &follower,
+        &["select id, n, md5(v) from wide order by id"],
+    );
+    assert!(!follower.log().contains("replay has stopped"));
+    // Whose snapshot kept the old versions has given it up.
+    let said = reader.query("select count(*) from wide where n = 0");
+    assert_eq!(wire::sqlstate(&said).as_deref(), Some("72000"), "{said:?}");
     follower.stop();
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use mote_common::Lsn;
 use mote_common::env::Disk;
+use mote_common::sync::atomic::Ordering;
 
 use super::{FollowedCatalog, ReplayError};
 use crate::recovery::{ApplyError, PreparedTransaction, Target};
@@ -25,8 +26,11 @@ use mote_log::varint::Cursor;
 use mote_log::{Log, SequenceState};
 
 const PIECE_BYTES: usize = 256 << 10;
-/// Of a short commit in the log, at most, as a guess: a patch of some bytes makes a version of the whole row.
+/// Of a short commit in the log, as a guess: versions and index entries. Patches are counted beside it.
 const MEMORY_PER_BYTE: u64 = 64;
+/// With so much for each byte nobody looks how long the rows are that are patched: a patch takes a dozen bytes of the log, and
+/// is of less than 12 MB of row.
+const AMPLE_PER_BYTE: u64 = 1 << 20;
 
 pub(super) struct Applier {
     engine: Arc<EngineCore>,
@@ -61,6 +65,14 @@ impl Applier {
 
     pub fn log(&self) -> &Log {
         &self.engine.log
+    }
+
+    /// Whether the last commit got its memory.
+    pub fn note_memory(&self, had: bool) {
+        let waits = &self.engine.replay_waits;
+        if waits.load(Ordering::Relaxed) == had {
+            waits.store(!had, Ordering::Relaxed);
+        }
     }
 
     pub fn files_changed(&mut self) {
@@ -157,13 +169,7 @@ impl Applier {
         // What was written is taken back then, as of a session's transaction that ends in an error.
         written
             .and_then(|()| replaying.complete().map_err(apply))
-            .map_err(|error| match error {
-                ReplayError::Apply {
-                    lsn,
-                    error: ApplyError::OutOfMemory,
-                } => ReplayError::NoMemory(lsn),
-                error => error,
-            })?;
+            .map_err(taken_back)?;
         self.publish(last.lsn, replaying, ts, catalog)?;
         self.forget(last.term, last.header.transaction, Some(ts));
         Ok(())
@@ -171,9 +177,10 @@ impl Applier {
 
     /// A short commit cannot be taken back. Near the limit each has a transaction of its own, which can.
     fn has_memory_for(&self, operations: &[u8]) -> bool {
-        self.engine
-            .budget
-            .has_ample(operations.len() as u64 * MEMORY_PER_BYTE)
+        let (budget, bytes) = (&self.engine.budget, operations.len() as u64);
+        let guess = bytes * MEMORY_PER_BYTE;
+        budget.has_ample(bytes * AMPLE_PER_BYTE)
+            || budget.has_ample(guess) && budget.has_ample(guess + self.engine.patched_bytes(operations))
     }
 
     /// One that changes no definition, while nobody else's locks are on any row.
@@ -239,7 +246,9 @@ impl Applier {
             },
         )?;
         let apply = |error| ReplayError::Apply { lsn: last.lsn, error };
-        self.engine.replay_prepare(prepared).map_err(apply)?;
+        self.engine
+            .replay_prepare(prepared)
+            .map_err(|error| taken_back(apply(error)))?;
         self.log().keep_prepared(prepare.gid, first);
         self.forget(last.term, last.header.transaction, None);
         Ok(())
@@ -283,6 +292,17 @@ impl Applier {
     fn first(&self, last: &LastPart<'_>) -> Lsn {
         let first = self.open.get(&(last.term, last.header.transaction));
         first.copied().unwrap_or(last.lsn)
+    }
+}
+
+/// Of what is taken back when there is no memory, and tried again.
+fn taken_back(error: ReplayError) -> ReplayError {
+    match error {
+        ReplayError::Apply {
+            lsn,
+            error: ApplyError::OutOfMemory,
+        } => ReplayError::NoMemory(lsn),
+        error => error,
     }
 }
 

@@ -299,8 +299,9 @@ impl Replay {
             };
             let lsn = frame.header.lsn;
             match self.applier.apply(&frame, catalog) {
-                Ok(()) => {}
+                Ok(()) => self.applier.note_memory(true),
                 Err(ReplayError::NoMemory(lsn)) => {
+                    self.applier.note_memory(false);
                     // It is read again.
                     self.frames = FrameStream::resume(before.0, before.1);
                     return Err(ReplayError::NoMemory(lsn));

@@ -57,6 +57,8 @@ pub struct EngineCore {
     pub(crate) pace: Pace,
     /// Writers that memory was refused to; the collector wakes them at each of its turns.
     pub(crate) memory_queue: Arc<RoomQueue>,
+    /// So does the replay of a commit, which nobody wakes: it tries again. Relaxed: a hint for the collector.
+    pub(crate) replay_waits: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     /// ABORTs of transactions that had sent fragments and ended when the log had no room.
     pub(crate) late_aborts: Mutex<Vec<Vec<u8>>>,

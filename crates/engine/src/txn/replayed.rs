@@ -26,6 +26,8 @@ use crate::table::{CATALOG_TABLE, RowView, Table};
 use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, RowId, TableId};
 use mote_log::Operation;
+use mote_log::record::{Malformed, OperationStream};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 impl EngineCore {
@@ -40,6 +42,37 @@ impl EngineCore {
             }
         }
     }
+}
+
+impl EngineCore {
+    /// At most, of the versions that the patches among a commit's operations make: each of the whole row, which the commit
+    /// itself may have made, or made longer.
+    pub(crate) fn patched_bytes(&self, operations: &[u8]) -> u64 {
+        let mut bytes = 0;
+        let mut kept = Vec::new();
+        // What is malformed is found when it is written.
+        let _ = OperationStream::default().feed_bodies::<Malformed>(operations, |_, body| {
+            if let Some(Operation::Update { table, row, .. }) = Operation::decode(body)
+                && let Ok(table) = kept_table(&mut kept, self, table)
+            {
+                bytes += newest_bytes(table, row) + operations.len() as u64;
+            }
+            Ok(())
+        });
+        bytes
+    }
+}
+
+/// Of the newest version of a row; zero if there is none.
+fn newest_bytes(table: &Table, row: RowId) -> u64 {
+    let Some(slot) = table.slot(row) else { return 0 };
+    let _guard = epoch::pin();
+    let Some(head) = NonNull::new(slot.head().cast_mut()) else {
+        return 0;
+    };
+    // SAFETY: pinned before the head was loaded.
+    let bytes = unsafe { Version::total_bytes(head) };
+    bytes as u64
 }
 
 /// Writes what the log says.

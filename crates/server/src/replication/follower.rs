@@ -355,8 +355,8 @@ impl Shared {
     }
 }
 
-/// Replay was refused memory: tried again and again, more and more seldom. Old versions go within moments; where rows fill the
-/// memory, only readers of this node can give some back, or a new start with more.
+/// Replay was refused memory: tried again and again, more and more seldom. Old versions go within moments, and readers whose
+/// snapshots keep them are told 72000; where rows fill the memory, only a new start with more helps.
 #[derive(Default)]
 struct MemoryPause {
     refusals: u32,
