@@ -12,7 +12,7 @@ impl Session {
     /// Takes the snapshot of the open block, which must be its first; answers its position.
     pub fn slot_snapshot(&mut self, _: &mut dyn Host) -> SqlResult<Lsn> {
         let refused = |why: &str| {
-            let message = format!("CREATE_REPLICATION_SLOT (SNAPSHOT 'use') must {why}");
+            let message = format!("CREATE_REPLICATION_SLOT ... (SNAPSHOT 'use') must {why}");
             Err(SqlError::internal(message))
         };
         if self.state.savepoint_depth > 0 {
@@ -25,7 +25,7 @@ impl Session {
         let Some(transaction) = &self.transaction else {
             return refused("be called inside a transaction");
         };
-        if transaction.isolation() == Isolation::ReadCommitted {
+        if transaction.isolation() != Isolation::RepeatableRead {
             return refused("be called in REPEATABLE READ isolation mode transaction");
         }
         self.block.started = true;

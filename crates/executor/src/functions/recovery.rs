@@ -37,12 +37,12 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_wal_replay_pause" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             following(runtime.database())?.cluster().pause_replay();
-            Ok(Datum::Null)
+            Ok(Datum::from(""))
         }),
         "pg_wal_replay_resume" => Body::Runtime(|runtime, site, _| {
             require_superuser(runtime, site)?;
             following(runtime.database())?.cluster().resume_replay();
-            Ok(Datum::Null)
+            Ok(Datum::from(""))
         }),
         "pg_is_wal_replay_paused" => Body::Runtime(|runtime, _, _| {
             let pause = following(runtime.database())?.cluster().replay_pause();

@@ -22,7 +22,7 @@ pub fn body(name: &str) -> Option<Body> {
                 name: text(&a[0]).into(),
                 session: runtime.session().pid,
             };
-            ask(runtime, request).map(|_| Datum::Null)
+            ask(runtime, request).map(|_| Datum::from(""))
         }),
         _ => return None,
     })

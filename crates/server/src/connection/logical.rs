@@ -210,7 +210,7 @@ impl Connection {
     fn check_snapshot_use(&self, what: SnapshotUse) -> SqlResult<()> {
         let session = self.session.as_ref();
         let status = session.map_or(IdleStatus::Outside, |session| session.status());
-        let refused = |why: &str| Err(SqlError::internal(format!("CREATE_REPLICATION_SLOT {why}")));
+        let refused = |why: &str| Err(SqlError::internal(format!("CREATE_REPLICATION_SLOT ... {why}")));
         match what {
             SnapshotUse::Export if status != IdleStatus::Outside => {
                 refused("(SNAPSHOT 'export') must not be called inside a transaction")
