@@ -31,6 +31,12 @@ pub fn schema_name(oid: Oid) -> Option<&'static str> {
     }
 }
 
+/// Whether PostgreSQL has this relation of its own as a view rather than a table.
+pub fn shown_as_view(oid: Oid) -> bool {
+    // Tables of pg_catalog have fixed numbers below 10000; views and information_schema get theirs at initdb.
+    oid.0 >= 10_000
+}
+
 /// What a session finds by name, of all kinds of objects that `reg*` types stand for.
 pub trait ObjectNames: CatalogView {
     /// The relation or index that the name alone means.

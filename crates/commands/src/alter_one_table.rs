@@ -10,9 +10,10 @@ use mote_types::ColumnType;
 
 use crate::{
     alter_column, analyze, cluster, columns, constraint, create_table, dropping, not_null, ownership,
-    replica_identity, row_checks, schema,
+    replica_identity, row_checks, schema, sequence,
 };
-use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredRelation};
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRelation};
+use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
 
 /// A command on one table, its children left aside.
@@ -93,9 +94,34 @@ pub(crate) fn run_command(
         AlterTableCommand::ClusterOn(index) => cluster::alter(table, Some(index)),
         AlterTableCommand::SetWithoutCluster => cluster::alter(table, None),
         AlterTableCommand::ReplicaIdentity(identity) => replica_identity::alter(table, identity, context),
+        AlterTableCommand::SetLogged => set_unlogged(table, false, context),
+        AlterTableCommand::SetUnlogged => set_unlogged(table, true, context),
         AlterTableCommand::Unsupported(name) => Err(SqlError::unsupported(name)),
         _ => Err(SqlError::unsupported("this form of ALTER TABLE")),
     }
+}
+
+/// Its rows are logged in any case: none is written again. The caller writes the table.
+fn set_unlogged(
+    table: &mut StoredRelation,
+    unlogged: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if !context
+        .session
+        .catalog
+        .current()
+        .changes_persistence(table, unlogged)?
+    {
+        return Ok(());
+    }
+    table.unlogged = unlogged;
+    for owned in sequence::owned_by_table(Oid(table.oid), context) {
+        let mut sequence = owned.stored.clone();
+        sequence.unlogged = unlogged;
+        write::put(StoredObject::Relation(sequence), context)?;
+    }
+    Ok(())
 }
 
 /// A default cannot stand beside an identity or a generation expression.

@@ -389,7 +389,7 @@ fn add_foreign_key(
     // Named twice is once, as in PostgreSQL 15.20.
     let mut seen = HashSet::new();
     on_delete_columns.retain(|column| seen.insert(*column));
-    refuse_mixed_persistence(table, &target)?;
+    table.check_reference(&target)?;
     let (referenced_columns, index) = referenced_key(key, &target)?;
     if columns.len() != referenced_columns.len() {
         return Err(SqlError::new(
@@ -464,16 +464,6 @@ pub(super) fn alter(alter: &ast::AlterConstraint, table: &mut StoredRelation) ->
     let (deferrable, deferred) = alter.deferrability.unwrap_or_default();
     (constraint.deferrable, constraint.initially_deferred) = (deferrable, deferred);
     Ok(())
-}
-
-/// Rows that outlive a session cannot lean on rows that do not, nor the other way round.
-fn refuse_mixed_persistence(table: &StoredRelation, target: &StoredRelation) -> SqlResult<()> {
-    let message = match (table.temporary, target.temporary) {
-        (false, true) => "constraints on permanent tables may reference only permanent tables",
-        (true, false) => "constraints on temporary tables may reference only temporary tables",
-        _ => return Ok(()),
-    };
-    Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
 }
 
 /// A column of a foreign key, of either end.

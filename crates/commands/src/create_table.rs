@@ -68,6 +68,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         context,
     );
     table.options = storage_options(&create.options)?;
+    table.unlogged = create.persistence == Persistence::Unlogged;
     table.on_commit = temporary::on_commit(create.on_commit, &table)?;
     // Parents first: their columns come before the table's own.
     let mut inherited = inherit::take_over(&create.inherits, &mut table, context)?;

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableDefinition;
-use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
+use mote_grammar::ast::{CreateTableAs, ParsedStatement, Persistence, Statement};
 
 use super::{columns, create_table, filling, internal, materialized_view, schema, temporary, view};
 use crate::utility::{Command, Issued};
@@ -72,6 +72,7 @@ pub(super) fn run(
         context,
     );
     table.options = create_table::storage_options(&create.options)?;
+    table.unlogged = create.persistence == Persistence::Unlogged;
     table.on_commit = temporary::on_commit(create.on_commit, &table)?;
     let definition = TableDefinition::new(table.columns.iter().map(columns::column_storage).collect());
     table.table = schema::make_storage(&table, &definition, context)?.0;

@@ -13,10 +13,10 @@ use mote_grammar::ast::{
 
 use super::{dropping, schema};
 use crate::utility::{Command, Issued};
-use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
-    StoredKind, StoredObject, StoredOperations, StoredPublication, StoredPublished, StoredRelation,
+    StoredObject, StoredOperations, StoredPublication, StoredPublished, StoredRelation,
 };
+use mote_catalog::catalog_store::{RelationEntry, publishable};
 use mote_catalog::privileges;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
@@ -24,8 +24,6 @@ use mote_executor::context::StatementContext;
 
 /// The name space of publications among the reserved ones: names are unique in a database.
 const PUBLICATION_NAMES: Oid = Oid(6104);
-
-const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
 impl Command for CreatePublication {
     fn name(&self) -> &'static str {
@@ -269,6 +267,9 @@ fn named_tables(
         let PublicationObject::Table(named) = object else {
             return Err(SqlError::unsupported("FOR TABLES IN SCHEMA"));
         };
+        if context.session.identity().superuser {
+            publishable::refuse_system(&context.session.catalog, &named.relation)?;
+        }
         let entry = schema::lock_relation(&named.relation, TableLockMode::ShareUpdateExclusive, context)?
             .ok_or_else(|| schema::undefined_table(&named.relation))?;
         if !seen.insert(entry.stored.oid) {
@@ -339,54 +340,20 @@ fn add(
         );
         return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
     }
-    refuse_unpublishable(table)?;
+    table.check_publishable()?;
     if named.filtered {
         return Err(SqlError::unsupported("WHERE of a publication"));
     }
-    let columns = named.columns.map(|names| positions(&names, table)).transpose()?;
+    let columns = named
+        .columns
+        .map(|names| table.published_columns(&names))
+        .transpose()?;
     publication.tables.push(StoredPublished {
         oid: context.database.catalog().allocate_oid().0,
         relation: table.oid,
         columns,
     });
     Ok(())
-}
-
-fn refuse_unpublishable(table: &StoredRelation) -> SqlResult<()> {
-    let detail = if table.kind != StoredKind::Table {
-        table.kind.not_supported()
-    } else if table.temporary {
-        "This operation is not supported for temporary tables.".to_string()
-    } else {
-        return Ok(());
-    };
-    let message = format!("cannot add relation \"{}\" to publication", table.name);
-    Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).detail(detail))
-}
-
-/// The positions of a column list, ascending.
-fn positions(names: &[Name], table: &StoredRelation) -> SqlResult<Vec<u16>> {
-    let mut found = BTreeSet::new();
-    for name in names {
-        let mut columns = table.columns.iter();
-        let Some(position) = columns.position(|column| column.name == **name && !column.dropped) else {
-            if SYSTEM_COLUMNS.contains(&&**name) {
-                let message = format!("cannot use system column \"{name}\" in publication column list");
-                return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
-            }
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-            return Err(SqlError::new(state::UNDEFINED_COLUMN, message));
-        };
-        if table.columns[position].generated.is_some() {
-            let message = format!("cannot use generated column \"{name}\" in publication column list");
-            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
-        }
-        if !found.insert(position as u16) {
-            let message = format!("duplicate column \"{name}\" in publication column list");
-            return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
-        }
-    }
-    Ok(found.into_iter().collect())
 }
 
 /// A change that is told as one of a leaf cannot have the columns of the table above it: a partitioned table with a list.

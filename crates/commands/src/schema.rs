@@ -236,6 +236,7 @@ pub(super) fn new_relation(
         comment: None,
         options: Vec::new(),
         temporary: context.session.catalog.is_temporary_schema(schema),
+        unlogged: false,
         on_commit: StoredOnCommit::default(),
         replica_identity: StoredReplicaIdentity::default(),
         parents: Vec::new(),

@@ -7,7 +7,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{SequenceDefinition, SequenceId, TableLockMode};
 use mote_grammar::ast::{
-    AlterSequence, CreateSequence, DefinitionOption, OptionValue, QualifiedName, RelationName,
+    AlterSequence, CreateSequence, DefinitionOption, OptionValue, Persistence, QualifiedName, RelationName,
 };
 use mote_types::{ColumnType, oid};
 
@@ -75,6 +75,7 @@ pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>
     let options = read_options(&create.options, context)?;
     let owner = context.session.identity().user_oid.0;
     let mut relation = make(schema_oid, &create.name.name, owner, &options, oid::INT8, context)?;
+    relation.unlogged = create.persistence == Persistence::Unlogged;
     // OWNED BY is looked at when the sequence has its owner and schema, which must be the table's.
     if let Some(name) = options.owned_by {
         set_owner_column(&mut relation, name, context)?;
@@ -113,6 +114,7 @@ pub(super) fn create_owned(
     schema::reserve_name(schema_oid, &name, context)?;
     tell_of_owned(&name, table, column, context);
     let mut relation = make(schema_oid, &name, table.owner, &options, ty.oid, context)?;
+    relation.unlogged = table.unlogged;
     if let Some(sequence) = &mut relation.sequence {
         sequence.owned_by = Some((table.oid, position));
     }

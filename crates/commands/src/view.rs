@@ -53,6 +53,10 @@ pub(super) fn create(
         text: query_text,
     } = meaning(&create.query, &create.columns, too_many, text, context)?;
     let mut persistence = create.persistence;
+    if persistence == Persistence::Unlogged {
+        let message = "views cannot be unlogged because they do not have storage";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
     // What reads the session's own tables can only live in the session.
     if persistence == Persistence::Permanent && temporary::reads_temporary(&depends_on, context) {
         let message = format!("view \"{}\" will be a temporary view", create.name.name);

@@ -14,8 +14,8 @@ use super::describe::{UNKNOWN_ROWS, bind_index_texts, describe_index, empty_desc
 use super::routine::describe_routine;
 use super::statistics::{StatisticsEntry, analyzed_table};
 use super::stored::{
-    StoredBound, StoredConstraint, StoredConstraintKind, StoredKind, StoredObject, StoredPublication,
-    StoredRelation, StoredRoutine, StoredUserType,
+    StoredBound, StoredConstraint, StoredConstraintKind, StoredObject, StoredPublication, StoredRelation,
+    StoredRoutine, StoredUserType,
 };
 use super::types::describe_type;
 
@@ -233,7 +233,7 @@ impl Catalog {
     fn touch_published(&self, publication: &StoredPublication, touched: &mut Vec<Oid>) {
         if publication.all_tables {
             let tables = self.relations.values().map(|entry| &entry.stored);
-            let tables = tables.filter(|table| table.kind == StoredKind::Table && !table.temporary);
+            let tables = tables.filter(|table| table.is_publishable());
             touched.extend(tables.map(|table| Oid(table.oid)));
             return;
         }

@@ -38,6 +38,7 @@ pub mod partitions;
 pub mod predefined_roles;
 pub mod prepared;
 pub mod publication;
+pub mod publishable;
 pub mod published;
 mod session;
 pub mod rows;

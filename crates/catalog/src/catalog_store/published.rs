@@ -10,7 +10,7 @@ use mote_sql::catalog::published::{
 
 use super::catalog::Catalog;
 use super::stored::{
-    StoredIndex, StoredKind, StoredOperations, StoredPublication, StoredRelation, StoredReplicaIdentity,
+    StoredIndex, StoredOperations, StoredPublication, StoredRelation, StoredReplicaIdentity,
 };
 
 impl StoredOperations {
@@ -31,7 +31,7 @@ struct Place<'c> {
 
 /// `None`: no publication has the table.
 pub(super) fn describe(catalog: &Catalog, stored: &StoredRelation) -> Option<Arc<Published>> {
-    if catalog.publications.is_empty() || stored.kind != StoredKind::Table || stored.temporary {
+    if catalog.publications.is_empty() || !stored.is_publishable() {
         return None;
     }
     let database = catalog.schemas.get(&Oid(stored.schema))?.object.database;

@@ -170,9 +170,3 @@ pub fn row_function(oid: Oid) -> Option<RowFunction> {
 pub fn all_relations() -> &'static [Arc<Relation>] {
     &REGISTRY.all
 }
-
-/// Whether PostgreSQL has this relation as a view rather than a table.
-fn shown_as_view(oid: Oid) -> bool {
-    // Tables of pg_catalog have fixed numbers below 10000; views and information_schema get theirs at initdb.
-    oid.0 >= 10_000
-}

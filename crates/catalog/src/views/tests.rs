@@ -4,8 +4,9 @@
 //! are sessions to make objects with (`tests/views` of the crate above).
 
 use super::definition::column_type;
-use super::{all_relations, relation, relation_by_name, shown_as_view};
+use super::{all_relations, relation, relation_by_name};
 use crate::system_schemas::schema_oid;
+use crate::system_schemas::shown_as_view;
 
 const REAL_COLUMNS: &str = include_str!("tests/columns_of_postgresql_15.txt");
 

@@ -5,8 +5,8 @@
 use mote_common::Oid;
 use mote_sql::catalog::{CatalogView, RelationKind};
 
-use super::shown_as_view;
 use crate::catalog_store::SessionCatalog;
+use crate::system_schemas::shown_as_view;
 
 // The numbers of PostgreSQL's CmdType.
 const UPDATE: i32 = 1 << 2;

@@ -119,3 +119,30 @@ fn what_is_told_of_by_the_name_of_a_partitioned_table_is_truncated_by_it_too() {
     subscriber.compare(&server, &["t"]);
     subscriber.end();
 }
+
+/// The subscriber has no such table: it would end with the first row that it were told of.
+#[test]
+fn an_unlogged_table_is_not_told_of_while_it_is_one() {
+    let server = TestServer::start("cdc-unlogged");
+    let postgres = PostgresServer::start();
+    psql_strict(
+        &server,
+        "create table t (id int primary key); create unlogged table scratch (id int primary key);
+         insert into scratch values (1); create publication p; create publication whole for all tables",
+    )
+    .good();
+    postgres.execute("create table t (id int primary key)");
+    let subscriber = Subscriber::begin(&postgres, &server, "p");
+    subscriber.execute("alter subscription s set publication p, whole");
+    subscriber.await_copied();
+    psql_strict(
+        &server,
+        "begin; insert into scratch values (2); insert into t values (1); create unlogged table other as select 1 as n;
+         insert into t values (2); update scratch set id = 3 where id = 2; commit;
+         alter table t set unlogged; insert into t values (3); delete from t where id = 3; alter table t set logged;
+         insert into t values (4); truncate scratch; insert into t values (5)",
+    )
+    .good();
+    subscriber.compare(&server, &["t"]);
+    subscriber.end();
+}

@@ -93,6 +93,9 @@ pub struct StoredRelation {
     /// One session's own: never written to the catalog's table.
     #[serde(default)]
     pub temporary: bool,
+    /// UNLOGGED. Its rows are logged all the same; what remains of the word is that no subscriber is told of them.
+    #[serde(default)]
+    pub unlogged: bool,
     #[serde(default)]
     pub on_commit: StoredOnCommit,
     /// Tables that this one inherits from, by INHERITS or as their partition, in the order of `inhseqno`.

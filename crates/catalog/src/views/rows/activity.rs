@@ -13,10 +13,11 @@ use mote_types::{Datum, Numeric};
 
 use crate::activity::{Activity, ActivityState, Doing, Waiting};
 use crate::prepared_note::PreparedNote;
+use crate::system_schemas::shown_as_view;
 use crate::upkeep::Done;
+use crate::views::all_relations;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
-use crate::views::{all_relations, shown_as_view};
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 const NO_COUNT: i64 = 0;

@@ -6,10 +6,11 @@ use mote_sql::catalog::ConstraintKind;
 use mote_types::Datum;
 
 use crate::catalog_store::stored::{StoredKind, StoredSequence};
+use crate::system_schemas::shown_as_view;
+use crate::views::all_relations;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 use crate::views::text::{index_definition, view_definition};
-use crate::views::{all_relations, shown_as_view};
 
 pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = all_relations()

@@ -5,7 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::Datum;
 
 use crate::catalog_store::published::identity_index;
-use crate::catalog_store::stored::{StoredKind, StoredPublication, StoredPublished};
+use crate::catalog_store::stored::{StoredPublication, StoredPublished};
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, int2_vector, name_array, row};
 
@@ -169,5 +169,5 @@ fn above(facts: &Facts<'_>, known: Known<'_>) -> Vec<Oid> {
 
 /// Whether changes of a relation can be published at all: `pg_relation_is_publishable`.
 pub fn is_publishable(known: Known<'_>) -> bool {
-    known.stored.kind == StoredKind::Table && !known.stored.temporary
+    known.stored.is_publishable()
 }

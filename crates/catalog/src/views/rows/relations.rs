@@ -10,14 +10,15 @@ use mote_types::catalog::user::{composite_oid, number_of};
 
 use crate::catalog_store::TypeEntry;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredReplicaIdentity};
+use crate::system_schemas::shown_as_view;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::views::all_relations;
 use crate::views::builtin::{BOOTSTRAP_ROLE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
 use crate::views::rows::acl::acl;
 use crate::views::rows::extensions;
 use crate::views::text::{default_acl, shown_part};
-use crate::views::{all_relations, shown_as_view};
 
 /// Bits of pg_index.indoption.
 const OPTION_DESCENDING: i16 = 1;
@@ -42,7 +43,7 @@ struct Class<'f> {
     populated: bool,
     has_triggers: bool,
     has_children: bool,
-    temporary: bool,
+    persistence: char,
     acl: Datum,
     options: Datum,
     /// FOR VALUES of a partition; an index that is attached has none.
@@ -70,7 +71,7 @@ impl Class<'_> {
             Oid::INVALID,
             self.has_index,
             false,
-            if self.temporary { 't' } else { 'p' },
+            self.persistence,
             self.kind,
             self.columns,
             self.checks,
@@ -136,7 +137,7 @@ fn composite_class(entry: &TypeEntry) -> Option<Vec<Datum>> {
         populated: true,
         has_triggers: false,
         has_children: false,
-        temporary: false,
+        persistence: 'p',
         acl: NULL,
         options: NULL,
         partition: None,
@@ -163,7 +164,7 @@ fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
         populated: true,
         has_triggers: false,
         has_children: false,
-        temporary: false,
+        persistence: 'p',
         acl: builtin_acl(facts, relation),
         options: NULL,
         partition: None,
@@ -319,13 +320,22 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
             || relation.constraints.iter().any(foreign)
             || !relation.referenced_by.is_empty(),
         has_children: !relation.children.is_empty(),
-        temporary: relation.temporary,
+        persistence: persistence(stored),
         acl: acl(facts, &relation.acl),
         options: text_array_or_null(&relation.options),
         partition: super::partitions::bound_text(facts, relation).map(Datum::from),
         replica_identity: replica_identity(stored),
     };
     class.row()
+}
+
+/// pg_class.relpersistence; an index has its table's.
+fn persistence(stored: &StoredRelation) -> char {
+    match (stored.temporary, stored.unlogged) {
+        (true, _) => 't',
+        (false, true) => 'u',
+        (false, false) => 'p',
+    }
 }
 
 /// pg_class.relreplident.
@@ -360,7 +370,9 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         populated: true,
         has_triggers: false,
         has_children: false,
-        temporary: table.temporary,
+        persistence: facts
+            .relation(table.oid)
+            .map_or('p', |known| persistence(known.stored)),
         acl: NULL,
         options: text_array_or_null(&index.options),
         partition: index.parent.map(|_| NULL),

@@ -10,12 +10,13 @@ use mote_types::{ColumnType, Datum, format_type};
 
 use crate::catalog_store::stored::StoredKind;
 use crate::privileges::has_privileges;
+use crate::system_schemas::shown_as_view;
 use crate::views::builtin::COLLATIONS;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row};
 use crate::views::rows::schema_types::{TypeDescription, integer_precision, yes_or_no};
 use crate::views::text::view_definition;
-use crate::views::{all_relations, shown_as_view, updatable};
+use crate::views::{all_relations, updatable};
 
 /// Whether the user may do anything with the relation.
 pub fn is_accessible(facts: &Facts<'_>, relation: &Relation) -> bool {

@@ -1,0 +1,60 @@
+-- UNLOGGED: what a table is called, who may reference it, and that no publication has it.
+set client_min_messages = error;
+create table lg (a int primary key);
+create unlogged table ua (a int primary key, b serial);
+create unlogged table ub (a int primary key references ua);
+create unlogged table uc (a int primary key references lg);
+create table lf (a int references ua);
+create table lf (a int references lg);
+alter table lf add foreign key (a) references ua;
+alter table lf set unlogged;
+alter table lg set unlogged;
+alter table ua set logged;
+alter table ub set logged;
+alter table ua set logged;
+select relname, relpersistence from pg_class where relname in ('lg','ua','ub','uc','lf','ua_pkey','ua_b_seq','us','up','up1') order by 1;
+create temp table tt (a int);
+-- differs: the error does not name the table in a field of its own
+alter table tt set unlogged;
+-- differs: the error does not name the table in a field of its own
+alter table tt set logged;
+alter table lg set logged;
+create publication pu for table lg;
+alter table lg set unlogged;
+alter table uc set logged;
+alter table lf set logged;
+create publication pu2 for table lf, ub;
+create publication pu3 for table tt;
+create publication pu3 for table pg_class;
+create publication pu3 for table pg_stat_activity;
+create view uv as select 1;
+create publication pu3 for table uv;
+-- differs: of ALTER VIEW only the forms that views have are known
+alter view uv set unlogged;
+create unlogged sequence us;
+create unlogged view uv2 as select 1;
+create unlogged materialized view um as select 1;
+create unlogged table up (a int) partition by list (a);
+create table up1 partition of up for values in (1);
+create unlogged table up2 partition of up for values in (2);
+create publication pu4 for table up;
+create publication pu4 for table up1;
+create publication pu5 for table up2;
+create unlogged table uas as select 1 as x;
+select 2 as x into unlogged uin;
+create publication pu6 for all tables;
+select tablename from pg_publication_tables where pubname = 'pu6' and tablename ~ '^(u|l)' order by 1;
+select pg_relation_is_publishable('uas'), pg_relation_is_publishable('lg');
+alter table up set logged;
+alter table up1 set unlogged;
+alter table lg set unlogged, set logged;
+alter table uas set logged;
+insert into uas values (3);
+alter table uas set unlogged, add column y int;
+select relname, relpersistence from pg_class where relname in ('lg','ua','ub','uc','lf','ua_pkey','ua_b_seq','us','up','up1','uas','uin','up2') order by 1;
+create unlogged table pg_temp.x (a int);
+alter table ua add constraint fkz foreign key (a) references lg;
+-- differs: SET LOGGED is for tables
+alter sequence us set logged;
+create table lk (like ua including all);
+select relpersistence from pg_class where relname in ('lk','lk_pkey','lk_b_seq');
