@@ -391,12 +391,14 @@ impl Engine {
         // Who waits for room learns that there will be none.
         self.room_queue.wake_all();
         self.memory_queue.wake_all();
-        drop(background.archive.take());
-        // The last of the log, too. A failure has been told, and the next start goes on from there.
-        if let Some(archiver) = &self.archiver
-            && !self.log.is_stopped()
-        {
-            let _ = archiver.step(true);
+        // The archive's thread copies the last of the log, too.
+        match background.archive.take() {
+            Some(thread) => drop(thread),
+            None => {
+                if let Some(archiver) = &self.archiver {
+                    archiver.finish();
+                }
+            }
         }
         self.threaded.store(false, Ordering::Release);
     }

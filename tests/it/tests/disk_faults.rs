@@ -12,6 +12,7 @@ use mote_it::process::await_that;
 use mote_it::server::TemporaryDirectory;
 use mote_it::waiting::{await_suspended, pid};
 use mote_it::wire::*;
+use rustix::process::Signal;
 
 /// How long an answer that must not come is waited for.
 const SILENCE: Duration = Duration::from_millis(500);
@@ -486,4 +487,37 @@ fn an_archive_that_hangs_delays_nobody_and_goes_on() {
         value(&format!("select mote_archived_lsn() >= '{end}'")) == "t"
     });
     assert_eq!(value("select count(*) from t"), "12000");
+}
+
+/// A server that is to stop does not wait for it for ever, and what it has not got goes there after the next start.
+#[test]
+fn an_archive_that_hangs_does_not_keep_a_server_from_its_end() {
+    let disk = FaultyDisk::new("hanging-archive-stop");
+    let archive = disk.directory.path().join("archive");
+    let archive = archive.display().to_string();
+    let options = ["--archive-dir", &archive, "--archive-timeout", "0"];
+    let mut server = disk.server(&options);
+    let value = |server: &TestServer, sql: &str| psql_strict(server, sql).good().trim().to_string();
+    value(&server, "create table t (a int); select pg_switch_wal()");
+    await_that("the first log is archived", LONG, || {
+        value(&server, "select archived_count > 0 from pg_stat_archiver") == "t"
+    });
+    disk.set("hold-archive");
+    value(&server, "insert into t values (1)");
+    let end = value(&server, "select pg_current_wal_flush_lsn()");
+    server.signal(Signal::TERM);
+    await_that("the server ends", LONG, || !server.is_running());
+    assert!(
+        server.log().contains("the server stops without it"),
+        "{}",
+        server.log()
+    );
+    disk.clear("hold-archive");
+    drop(server);
+    let server = disk.server(&options);
+    assert_eq!(value(&server, "select a from t"), "1");
+    value(&server, "select pg_switch_wal()");
+    await_that("the rest is archived", LONG, || {
+        value(&server, &format!("select mote_archived_lsn() >= '{end}'")) == "t"
+    });
 }

@@ -7,7 +7,7 @@
 //! Where the archive fails the log is kept: it grows until its disk is full, and then writers get 53100; readers go on.
 //! A failure is told on standard error and in pg_stat_archiver, and tried again. Reads only what is below `stable`.
 
-use mote_common::sync::atomic::{AtomicBool, Ordering::*};
+use mote_common::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -32,6 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// After the first failure; doubled with each further one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
+/// A server that stops waits so long for an archive that takes nothing. The next start goes on from there.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the archive is.
 #[derive(Clone)]
@@ -172,6 +174,10 @@ pub(crate) struct Archiver {
     /// What sessions ask for: never locked while a file is touched.
     report: Mutex<ArchiveReport>,
     quit: AtomicBool,
+    /// Pieces that the archive has taken: whether it answers. Relaxed: a count.
+    pieces: AtomicU64,
+    /// A server that stops has waited in vain, and its thread may hang in a call for ever.
+    given_up: AtomicBool,
     /// Somebody wants what is stable to be archived now.
     asked: Mutex<bool>,
     wake: Condvar,
@@ -196,6 +202,8 @@ impl Archiver {
                 ..ArchiveReport::default()
             }),
             quit: AtomicBool::new(false),
+            pieces: AtomicU64::new(0),
+            given_up: AtomicBool::new(false),
             asked: Mutex::new(false),
             wake: Condvar::new(),
         }
@@ -298,6 +306,7 @@ impl Archiver {
                 return Err(io::Error::other("the log's own file ends early"));
             }
             open.target.write_all_at(&chunk[..part], offset)?;
+            self.pieces.fetch_add(1, Relaxed);
             at += part as u64;
         }
         open.target.sync_data()?;
@@ -358,6 +367,13 @@ impl Archiver {
         Ok(())
     }
 
+    /// The last of the log, too, where no thread does it. A failure has been told, and the next start goes on from there.
+    pub fn finish(&self) {
+        if !self.log.is_stopped() && !self.given_up.load(Acquire) {
+            let _ = self.step(true);
+        }
+    }
+
     fn background_loop(&self) {
         while !self.quit.load(Acquire) {
             let all = std::mem::take(&mut *self.asked.lock());
@@ -372,6 +388,7 @@ impl Archiver {
             };
             self.sleep(pause, false);
         }
+        self.finish();
     }
 
     /// Sleeps until asked, unless `through`.
@@ -452,8 +469,37 @@ impl Drop for ArchiveThread {
         self.archiver.quit.store(true, Release); // pairs with the Acquire in `background_loop`
         self.archiver.request();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was reported by the hook; here we only wait for its end.
-            let _ = thread.join();
+            self.await_end(thread);
         }
+    }
+}
+
+impl ArchiveThread {
+    /// While the archive takes anything.
+    fn await_end(&self, thread: JoinHandle<()>) {
+        const LOOK: Duration = Duration::from_millis(5);
+        let (archiver, clock) = (&self.archiver, &self.archiver.env.clock);
+        let (mut pieces, mut since) = (archiver.pieces.load(Relaxed), clock.monotonic_ns());
+        while !thread.is_finished() {
+            let now = clock.monotonic_ns();
+            let taken = archiver.pieces.load(Relaxed);
+            if taken != pieces {
+                (pieces, since) = (taken, now);
+            }
+            if now - since > STOP_PATIENCE.as_nanos() as u64 {
+                archiver.given_up.store(true, Release); // pairs with the Acquire in `finish`
+                eprintln!(
+                    "mote: warning: the archive {} has taken nothing for {} s: the server stops without it. The log from {} on goes \
+                     there after the next start",
+                    archiver.config.name,
+                    STOP_PATIENCE.as_secs(),
+                    archiver.report().archived_to
+                );
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        // A panic of the thread was reported by the hook; here we only wait for its end.
+        let _ = thread.join();
     }
 }
