@@ -23,7 +23,13 @@ pub fn run_on_large_stack(task: &mut dyn FnMut()) {
         static STACK: RefCell<DefaultStack> =
             RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
     }
-    work::unbroken(|| STACK.with(|stack| corosensei::on_stack(&mut *stack.borrow_mut(), task)));
+    work::unbroken(|| {
+        STACK.with(|stack| match stack.try_borrow_mut() {
+            Ok(mut stack) => corosensei::on_stack(&mut *stack, task),
+            // Taken: whoever calls stands on it.
+            Err(_) => task(),
+        })
+    });
 }
 
 /// What a session is told whose snapshot was revoked because memory ran out.

@@ -2,17 +2,21 @@
 //!
 //! Leaves out: a name that built-in functions bear as well, which stays as it was written.
 
-use mote_grammar::ast::{Expr, ExprKind, TypeName};
+use mote_grammar::ast::{Constant, Expr, ExprKind, TypeName};
 use mote_grammar::rewrite;
 use mote_sql::builtin::function::callables_named;
 use mote_sql::catalog::CatalogView;
 use mote_types::type_by_name;
 
 use mote_catalog::catalog_store::SessionCatalog;
+use mote_catalog::views::object_text;
 
 /// Gives a call or a cast the schema in which its function or type is found now.
 pub(crate) fn qualify_call(expr: &mut Expr, catalog: &SessionCatalog) {
-    if let ExprKind::Cast { target, .. } = &mut expr.kind {
+    if let ExprKind::Cast { operand, target } = &mut expr.kind {
+        if let ExprKind::Constant(Constant::String(text)) = &mut operand.kind {
+            object_text::complete(text, target, catalog);
+        }
         return qualify_type(target, catalog);
     }
     let ExprKind::Function(call) = &mut expr.kind else {

@@ -5,6 +5,7 @@
 //!  2. `expr`: typed expressions, and what can be said of them without a row.
 //!  3. `catalog`: what is known about the database, behind a trait.
 //!  4. `bind`: from the statement tree to the bound form. `clause` and `access` are what a plan takes over from it.
+//!  5. `query_text`: a query's tree with all in it that binding has found out, as PostgreSQL shows it.
 //!
 //! Promises: nothing here is tied to a session; errors carry PostgreSQL's SQLSTATE, wording and position.
 //! Leaves out: text and trees (`mote-grammar`), plans (`mote-planner`), rows, I/O.
@@ -17,6 +18,7 @@ pub mod builtin;
 pub mod catalog;
 pub mod clause;
 pub mod expr;
+pub mod query_text;
 pub mod routine;
 
 pub use bind::{

@@ -21,6 +21,7 @@ mod definition;
 mod facts;
 pub mod internals;
 pub mod names;
+pub mod object_identity;
 pub mod object_text;
 pub mod partition_text;
 mod row;
@@ -28,6 +29,7 @@ mod rows;
 mod session_objects;
 pub mod text;
 pub mod updatable;
+pub mod view_text;
 #[cfg(test)]
 mod tests;
 

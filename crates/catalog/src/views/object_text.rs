@@ -5,15 +5,39 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_grammar::ast::TypeName;
 use mote_grammar::ast::deparse::identifier;
+use mote_sql::catalog::CatalogView;
 use mote_types::catalog::type_shape;
 use mote_types::catalog::user::{composite_oid, is_composite, is_user_type, number_of, row_type};
-use mote_types::{ColumnType, format_type, oid, parse_type};
+use mote_types::{ColumnType, format_type, oid, parse_type, type_by_name};
 
 use super::names;
 use crate::name_text::{is_name, qualified, split_name};
 use crate::routine_text;
 use crate::system_schemas::{ObjectNames, schema_name, schema_oid};
+
+/// Gives the name in a literal of such a type the schema in which it is found now: it must mean the same under any search path.
+pub fn complete(text: &mut Box<str>, ty: &TypeName, catalog: &dyn CatalogView) {
+    if !ty.array_bounds.is_empty() || !is_name(text) {
+        return;
+    }
+    let (None, name) = split_name(text) else {
+        return;
+    };
+    let found = match ty.name.last() {
+        "regclass" => catalog
+            .relation_by_name(None, &name)
+            .map(|found| qualified(&found.schema, &found.name)),
+        "regtype" if type_by_name(&name).is_none() => catalog
+            .user_type_named(None, &name)
+            .map(|found| qualified(&found.schema, &found.name)),
+        _ => None,
+    };
+    if let Some(found) = found {
+        *text = found.into();
+    }
+}
 
 /// The object that a text names, or PostgreSQL's error for its kind.
 pub fn number(ty: Oid, text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {

@@ -23,6 +23,7 @@ use super::builtin::operator_class;
 use super::condition;
 use super::facts::{Facts, KnownIndex};
 use super::object_text;
+use crate::catalog_store::SessionCatalog;
 use crate::catalog_store::index_texts::mentions_user_type;
 pub use crate::name_text::qualified;
 
@@ -64,13 +65,18 @@ fn literal_start(text: &str, end: usize) -> usize {
 /// A stored expression as this session would write it: stored texts name relations in full, and what the search path
 /// finds is shown without its schema.
 pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
+    shown_relations(facts.session.catalog, text)
+}
+
+/// The same of a whole query.
+pub fn shown_relations(catalog: &SessionCatalog, text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
     while let Some(end) = rest.find(CAST) {
         let start = literal_start(rest, end);
         let name = rest[start..end].replace("''", "'");
         shown.push_str(&rest[..start]);
-        shown.push_str(&shown_relation(facts, &name).replace('\'', "''"));
+        shown.push_str(&shown_relation(catalog, &name).replace('\'', "''"));
         shown.push_str(CAST);
         rest = &rest[end + CAST.len()..];
     }
@@ -78,9 +84,15 @@ pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
     shown
 }
 
-/// A column's default, stored as it was written: a string literal is shown with the type that it was given, as clients that
-/// compare defaults expect.
-pub fn shown_default(facts: &Facts<'_>, column: &Column, text: &str) -> String {
+/// A column's default, or the expression that generates it, stored as it was written.
+pub fn shown_default(facts: &Facts<'_>, relation: &Relation, column: &Column, text: &str) -> String {
+    if column.generated.is_some() {
+        let shown = condition::of_generated(facts, relation.oid, text);
+        return shown.unwrap_or_else(|| shown_expression(facts, text));
+    }
+    if let Some(spelled) = condition::of_default(facts, column.ty, text) {
+        return shown_expression(facts, &spelled);
+    }
     let shown = shown_expression(facts, text);
     let is_literal =
         shown.len() > 1 && shown.starts_with('\'') && literal_start(&shown, shown.len() - 1) == 1;
@@ -92,14 +104,20 @@ pub fn shown_default(facts: &Facts<'_>, column: &Column, text: &str) -> String {
 }
 
 /// The shortest name of the relation that `name` stands for; `name` itself if there is none.
-fn shown_relation(facts: &Facts<'_>, name: &str) -> String {
+fn shown_relation(catalog: &SessionCatalog, name: &str) -> String {
     use mote_sql::catalog::CatalogView;
     let (schema, bare) = crate::name_text::split_name(name);
-    match facts.session.catalog.relation_by_name(schema.as_deref(), &bare) {
-        Some(relation) => object_text::name(oid::REGCLASS, relation.oid, facts.session.catalog)
-            .unwrap_or_else(|| name.to_string()),
+    match catalog.relation_by_name(schema.as_deref(), &bare) {
+        Some(relation) => {
+            object_text::name(oid::REGCLASS, relation.oid, catalog).unwrap_or_else(|| name.to_string())
+        }
         None => name.to_string(),
     }
+}
+
+/// pg_get_expr in the pretty form, of what stands in the catalog in the plain one.
+pub fn pretty_expression(plain: &str) -> String {
+    condition::pretty(plain).unwrap_or_else(|| without_parentheses(plain).to_string())
 }
 
 /// Takes one pair of parentheses away if it encloses the whole text.
@@ -364,11 +382,11 @@ pub fn trigger_definition(facts: &Facts<'_>, table: &Relation, trigger: &Trigger
     });
     if let Some(condition) = &trigger.condition {
         let bare = without_parentheses(condition);
-        let shown = if pretty || bare == condition {
-            bare.to_string()
-        } else {
-            format!("({bare})")
-        };
+        let shown = condition::of_trigger(facts, table.oid, condition, pretty);
+        let shown = shown.unwrap_or_else(|| match pretty || bare == condition {
+            true => bare.to_string(),
+            false => format!("({bare})"),
+        });
         text.push_str(&format!("WHEN ({shown}) "));
     }
     text + &trigger_call(facts, trigger)
@@ -508,14 +526,6 @@ pub fn action_name(action: ReferentialAction) -> &'static str {
         ReferentialAction::SetNull => "SET NULL",
         ReferentialAction::SetDefault => "SET DEFAULT",
     }
-}
-
-/// pg_get_viewdef.
-pub fn view_definition(relation: &Relation) -> Option<String> {
-    let query = relation.view_query.as_ref()?;
-    // PostgreSQL's text begins with the blank that its deparser puts before every clause.
-    let space = if query.starts_with(' ') { "" } else { " " };
-    Some(format!("{space}{};", query.trim_end_matches(';')))
 }
 
 /// What holds of an object of this kind while nothing was granted: the letters are those of acldefault.

@@ -23,13 +23,8 @@ pub fn text(body: &FunctionBody) -> SqlResult<String> {
                         "a statement that is no query in an SQL-standard body",
                     ));
                 };
-                // One blank in front of each line, as PostgreSQL's pg_get_functiondef shows it.
-                for line in query.lines() {
-                    text.push(' ');
-                    text.push_str(line);
-                    text.push('\n');
-                }
-                text.truncate(text.trim_end().len());
+                // One blank in front of each line, as PostgreSQL's pg_get_functiondef shows it; the first has it.
+                text.push_str(query.replace('\n', "\n ").trim_end());
                 text.push_str(";\n");
             }
             text.push_str(END);

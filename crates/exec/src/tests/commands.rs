@@ -2,6 +2,7 @@
 //! headers; lines about source places left out), and what it printed is what a session here must say.
 
 mod hash_index;
+mod view_texts;
 #[cfg(debug_assertions)]
 mod visits;
 

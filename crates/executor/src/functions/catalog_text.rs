@@ -16,6 +16,8 @@ use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
 use mote_catalog::views::builtin::{operator_class, operator_classes};
+use mote_catalog::views::object_identity::{Identity, identify};
+use mote_catalog::views::view_text::{Layout, rule_definition, view_definition};
 use mote_catalog::views::{
     Facts, Shown, domains, find_comment, find_shared_comment, identity_index_of, is_publishable, names,
     partitions, shown_routine, text as views_text, updatable,
@@ -124,6 +126,10 @@ pub fn body(name: &str) -> Option<Body> {
                 .and_then(|column| column.comment.as_deref())
                 .map_or(Datum::Null, Datum::from))
         }),
+        "pg_describe_object" => Body::Runtime(|runtime, _, a| {
+            let found = object_identity(runtime, a)?.and_then(|found| found.known);
+            Ok(found.map_or(Datum::Null, |known| Datum::from(known.description)))
+        }),
         "pg_get_constraintdef" => {
             Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), false)))
         }
@@ -138,22 +144,29 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_get_indexdef_ext" => {
             Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), int4(&a[1]), boolean(&a[2]))))
         }
-        "pg_get_viewdef" | "pg_get_viewdef_ext" | "pg_get_viewdef_wrap" => {
-            Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])))))
+        "pg_get_viewdef" => {
+            Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])), Layout::Plain)))
         }
+        "pg_get_viewdef_ext" => {
+            Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])), layout(&a[1]))))
+        }
+        // Who says how wide lines may be wants the pretty form.
+        "pg_get_viewdef_wrap" => Body::Runtime(|runtime, _, a| {
+            let width = usize::try_from(int4(&a[1])).unwrap_or(0);
+            Ok(view(runtime, Oid(oid_value(&a[0])), Layout::Wrapped(width)))
+        }),
         "pg_get_viewdef_name" | "pg_get_viewdef_name_ext" => Body::Runtime(|runtime, _, a| {
             let relation = object_text::number(oid::REGCLASS, text(&a[0]), &runtime.session().catalog)?;
-            Ok(view(runtime, relation))
+            Ok(view(runtime, relation, a.get(1).map_or(Layout::Plain, layout)))
         }),
         // Expressions are kept as text already.
         "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_get_expr_ext" => Body::Pure(|a| {
             let shown = text(&a[0]);
-            Ok(Datum::from(if boolean(&a[2]) {
-                views_text::without_parentheses(shown)
-            } else {
-                shown
-            }))
+            Ok(match boolean(&a[2]) {
+                true => Datum::from(views_text::pretty_expression(shown)),
+                false => Datum::from(shown),
+            })
         }),
         "pg_get_serial_sequence" => {
             Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1])))
@@ -189,11 +202,14 @@ pub fn body(name: &str) -> Option<Body> {
             let text = partitions::constraint_definition(&facts(runtime), Oid(oid_value(&a[0])));
             Ok(text.map_or(Datum::Null, Datum::from))
         }),
-        // Rules and statistics objects do not exist.
-        "pg_get_ruledef"
-        | "pg_get_ruledef_ext"
-        | "pg_get_statisticsobjdef"
-        | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
+        "pg_get_ruledef" => {
+            Body::Runtime(|runtime, _, a| Ok(rule(runtime, Oid(oid_value(&a[0])), Layout::Plain)))
+        }
+        "pg_get_ruledef_ext" => {
+            Body::Runtime(|runtime, _, a| Ok(rule(runtime, Oid(oid_value(&a[0])), layout(&a[1]))))
+        }
+        // Statistics objects do not exist.
+        "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
         "pg_get_replica_identity_index" => Body::Runtime(|runtime, _, a| {
             let index = identity_index_of(Oid(oid_value(&a[0])), &facts(runtime));
@@ -241,6 +257,16 @@ fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> 
         }
         _ => Datum::Int4(events.mask()),
     })
+}
+
+/// The object of a catalog, a number and a column.
+pub(super) fn object_identity(runtime: &Runtime<'_, '_>, a: &[Datum]) -> SqlResult<Option<Identity>> {
+    identify(
+        &facts(runtime),
+        Oid(oid_value(&a[0])),
+        Oid(oid_value(&a[1])),
+        int4(&a[2]),
+    )
 }
 
 /// The catalog as the session sees it, with what the engine knows of it.
@@ -334,11 +360,36 @@ fn index(runtime: &Runtime<'_, '_>, index: u32, column: i32, pretty: bool) -> Da
     Datum::from(shown.unwrap_or_default())
 }
 
+fn layout(pretty: &Datum) -> Layout {
+    match boolean(pretty) {
+        true => Layout::Pretty,
+        false => Layout::Plain,
+    }
+}
+
+/// pg_get_ruledef: the one rule of a view, which has its number.
+fn rule(runtime: &Runtime<'_, '_>, view: Oid, layout: Layout) -> Datum {
+    let facts = facts(runtime);
+    let Some(known) = facts.relation(view) else {
+        return Datum::Null;
+    };
+    let name = match layout {
+        Layout::Plain => format!(
+            "{}.{}",
+            identifier(&known.relation.schema),
+            identifier(&known.relation.name)
+        ),
+        _ => views_text::visible_name(&facts, known.relation),
+    };
+    rule_definition(&name, known.relation, facts.session.catalog, layout).map_or(Datum::Null, Datum::from)
+}
+
 /// pg_get_viewdef: NULL for what is no view.
-fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
-    let relation = runtime.session().catalog.relation(relation);
+fn view(runtime: &Runtime<'_, '_>, relation: Oid, layout: Layout) -> Datum {
+    let catalog = &runtime.session().catalog;
+    let relation = catalog.relation(relation);
     relation
-        .and_then(|relation| views_text::view_definition(&relation))
+        .and_then(|relation| view_definition(&relation, catalog, layout))
         .map_or(Datum::Null, Datum::from)
 }
 

@@ -11,7 +11,7 @@ use mote_functions::{json_path, pattern, range};
 use mote_types::datetime::{TimeZone, arithmetic};
 use mote_types::datum::{ELEMENT_COST, try_clone_all};
 use mote_types::json::Json;
-use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
+use mote_types::{Datum, Interval, Numeric, compare::compare_intervals, oid};
 
 use super::row_source::{list, rows};
 use super::{
@@ -134,6 +134,34 @@ pub fn body(name: &str) -> Option<SetFunction> {
         },
         "aclexplode" => |runtime, _, a| super::acl::explode(runtime, &a[0]),
         "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
+        "pg_identify_object" => |runtime, _, a| {
+            let found = super::catalog_text::object_identity(runtime, a)?;
+            let text = |text: Option<String>| text.map_or(Datum::Null, Datum::from);
+            let shown = found.map(|found| match found.known {
+                Some(known) => vec![
+                    Datum::from(found.kind),
+                    text(known.schema),
+                    text(known.name),
+                    Datum::from(known.identity),
+                ],
+                None => vec![Datum::from(found.kind), Datum::Null, Datum::Null, Datum::Null],
+            });
+            Ok(rows(vec![shown.unwrap_or_else(|| vec![Datum::Null; 4])]))
+        },
+        "pg_identify_object_as_address" => |runtime, _, a| {
+            let found = super::catalog_text::object_identity(runtime, a)?;
+            let texts =
+                |texts: Vec<String>| Datum::array(oid::TEXT, texts.into_iter().map(Datum::from).collect());
+            let shown = found.map(|found| match found.known {
+                Some(known) => vec![
+                    Datum::from(found.kind),
+                    texts(known.object_names),
+                    texts(known.object_args),
+                ],
+                None => vec![Datum::from(found.kind), Datum::Null, Datum::Null],
+            });
+            Ok(rows(vec![shown.unwrap_or_else(|| vec![Datum::Null; 3])]))
+        },
         "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),
         "_pg_expandarray" => |_, _, a| numbered(&array_of(&a[0]).elements),
         "pg_partition_ancestors" => |runtime, _, a| {

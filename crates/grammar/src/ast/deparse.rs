@@ -1,6 +1,6 @@
 //! From trees back to text, in the style of PostgreSQL's `pg_get_expr` and `pg_get_viewdef`.
 //!
-//! Reading order: this file (writer, names, literals), `expr`, `query`.
+//! Reading order: this file (writer, names, literals), `expr`, `pretty` (which parentheses can be left out), `query`.
 //!
 //! Invariants: every operator is parenthesised, so the text means what the tree means whatever the precedences; clauses
 //! stand on lines of their own with PostgreSQL's indentation; parsing the text gives a tree with the same meaning
@@ -9,10 +9,11 @@
 //! Source: PostgreSQL's ruleutils.c, whose layout this follows.
 //!
 //! Leaves out: data-modifying statements in WITH, which are refused; what only binding knows. PostgreSQL prints resolved trees:
-//! columns qualified where there are several tables, stars expanded, literals with their types. Who wants those must resolve
-//! them in the tree first.
+//! columns qualified, stars expanded, literals with their types. Who wants those resolves them in the tree first
+//! (`mote_sql::query_text`).
 
 mod expr;
+mod pretty;
 mod query;
 
 #[cfg(test)]
@@ -30,11 +31,50 @@ pub fn expression(expr: &Expr) -> String {
     writer.out
 }
 
-/// A query, as `pg_get_viewdef` prints it, without the semicolon. Fails on a data-modifying statement in WITH.
+/// A query as the catalog keeps it, without a semicolon: IN and BETWEEN stay what they are, since their operands are converted
+/// together. Fails on a data-modifying statement in WITH.
 pub fn query(query: &Query) -> SqlResult<String> {
-    let mut writer = Writer::default();
+    let mut writer = Writer {
+        kept: true,
+        ..Writer::default()
+    };
     writer.query(query);
     writer.finish()
+}
+
+/// A query that has been spelled out (`mote_sql::query_text`), as `pg_get_viewdef` prints it, without the semicolon; `pretty`:
+/// without the parentheses that PostgreSQL's pretty form leaves out.
+pub fn spelled_out(query: &Query, pretty: bool) -> SqlResult<String> {
+    let mut writer = Writer {
+        spelled_out: true,
+        pretty,
+        ..Writer::default()
+    };
+    writer.query(query);
+    writer.finish()
+}
+
+/// The same with as many columns of a SELECT on one line as fit into `width` characters.
+pub fn wrapped(query: &Query, width: usize) -> SqlResult<String> {
+    let mut writer = Writer {
+        spelled_out: true,
+        pretty: true,
+        width,
+        ..Writer::default()
+    };
+    writer.query(query);
+    writer.finish()
+}
+
+/// An expression that has been spelled out, in the plain or the pretty form.
+pub fn spelled_out_expression(expr: &Expr, pretty: bool) -> String {
+    let mut writer = Writer {
+        spelled_out: true,
+        pretty,
+        ..Writer::default()
+    };
+    writer.expr(expr);
+    writer.out
 }
 
 /// The text of a statement, if it is a query.
@@ -66,6 +106,14 @@ struct Writer {
     indent: usize,
     /// The first thing met that has no text.
     refused: Option<&'static str>,
+    /// IN and BETWEEN are not taken apart.
+    kept: bool,
+    /// The tree says all that PostgreSQL shows.
+    spelled_out: bool,
+    /// Parentheses only where PostgreSQL's pretty form has them.
+    pretty: bool,
+    /// How long lines of targets may become; 0: each has a line of its own.
+    width: usize,
 }
 
 /// The indentation a query adds to its clauses.
@@ -134,10 +182,11 @@ impl Writer {
     }
 
     fn string(&mut self, text: &str) {
-        let backslash = text.contains('\\');
+        // PostgreSQL's views rely on backslashes that mean themselves.
+        let backslash = text.contains('\\') && !self.spelled_out;
         self.push(if backslash { "E'" } else { "'" });
         for character in text.chars() {
-            if character == '\'' || character == '\\' {
+            if character == '\'' || character == '\\' && backslash {
                 self.out.push(character);
             }
             self.out.push(character);
@@ -169,7 +218,11 @@ impl Writer {
                 self.interval_modifiers(name);
             } else {
                 self.push("(");
-                self.list(&name.modifiers, |this, modifier| this.expr(modifier));
+                let separator = if self.spelled_out { "," } else { ", " };
+                for (index, modifier) in name.modifiers.iter().enumerate() {
+                    self.push(if index > 0 { separator } else { "" });
+                    self.expr(modifier);
+                }
                 self.push(")");
             }
         }

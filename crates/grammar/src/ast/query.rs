@@ -283,6 +283,8 @@ pub enum WindowBase {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
     pub unit: FrameUnit,
+    /// Both ends are written: without BETWEEN there is a start, and the end is the current row.
+    pub between: bool,
     pub start: FrameBound,
     pub end: FrameBound,
     pub exclude: FrameExclusion,

@@ -14,6 +14,7 @@ mod frame_bit {
     pub const NONDEFAULT: i32 = 0x00001;
     pub const RANGE: i32 = 0x00002;
     pub const ROWS: i32 = 0x00004;
+    pub const BETWEEN: i32 = 0x00010;
     pub const START_UNBOUNDED_PRECEDING: i32 = 0x00020;
     pub const END_UNBOUNDED_FOLLOWING: i32 = 0x00100;
     pub const START_CURRENT_ROW: i32 = 0x00200;
@@ -411,6 +412,7 @@ impl Converter<'_> {
         };
         Ok(Some(WindowFrame {
             unit,
+            between: has(BETWEEN),
             start,
             end,
             exclude,

@@ -110,6 +110,7 @@ impl Binder<'_> {
     /// A call becomes a column of the level it belongs to.
     pub(super) fn add_aggregate(&mut self, mut new: AggregateCall, location: Location) -> SqlResult<Expr> {
         let ty = new.ty;
+        self.trace_aggregate(location, &new);
         if self.levels.is_empty() {
             let message = "aggregate functions are not allowed in this context";
             return Err(self.error(state::GROUPING_ERROR, location, message));

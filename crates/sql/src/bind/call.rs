@@ -656,6 +656,7 @@ impl Binder<'_> {
             ));
         }
         let ty = call.ty();
+        self.trace_set(location, &call);
         let level = self.level();
         level.set_item = Some(item);
         let known = level.sets.iter().position(|known| known.same(&call));

@@ -461,6 +461,17 @@ fn fold_integer(expr: &Expr, target: ColumnType) -> Option<Expr> {
     Some(Expr::Constant(datum, base))
 }
 
+/// What a quoted literal is as a value of the type. None: each session reads it for itself, or it is no such value.
+pub fn literal_value(text: &str, ty: ColumnType) -> Option<Datum> {
+    if depends_on_session(text, ty.oid) {
+        return None;
+    }
+    match ty.oid {
+        oid::TEXT | oid::VARCHAR => Some(Datum::text(text)),
+        _ => mote_types::input_text(ty, text, &NEUTRAL).ok(),
+    }
+}
+
 /// True if the text form of a value may mean different things in different sessions or at different times.
 fn depends_on_session(text: &str, target: Oid) -> bool {
     let target = ColumnType::new(target)

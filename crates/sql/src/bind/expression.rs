@@ -2,14 +2,14 @@
 //!
 //! Leaves out: comparisons of rows and lists (`compare`), function calls (`call`), sub-queries (`subquery`).
 
-use mote_common::SqlResult;
 use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::family::bits::Bits;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::Binder;
 use super::scope::Clause;
 use super::subscript::leading_subscripts;
+use super::{Binder, type_label};
 use crate::expr::{BooleanTest, Expr, SessionValue};
 use mote_grammar::ast;
 use mote_grammar::ast::{
@@ -19,7 +19,11 @@ use mote_grammar::ast::{
 impl Binder<'_> {
     /// Binds an expression; literals and parameters may come back without a type.
     pub(super) fn expression(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
-        self.deeper(|this| this.expression_kind(expr))
+        let bound = self.deeper(|this| this.expression_kind(expr))?;
+        if self.trace.is_some() {
+            self.trace_expression(expr, &bound);
+        }
+        Ok(bound)
     }
 
     /// Binds an expression whose type must be settled.
@@ -328,7 +332,7 @@ impl Binder<'_> {
         for branch in branches {
             let condition = match operand {
                 None => self.condition(&branch.condition, "CASE/WHEN")?,
-                Some(operand) => self.equality(operand, &branch.condition, location)?,
+                Some(operand) => self.equality(operand, &branch.condition, branch.location)?,
             };
             conditions.push(condition);
         }
@@ -365,7 +369,11 @@ impl Binder<'_> {
         let [left, right]: [Expr; 2] = arguments
             .try_into()
             .map_err(|_| mote_common::SqlError::internal("equality has two operands"))?;
-        let ty = left.ty();
+        // Texts of any kind are compared as texts, and so is what comes out.
+        let ty = match (function.signature().arguments.first(), left.ty().oid) {
+            (Some(&oid::TEXT), oid::VARCHAR) => ColumnType::TEXT,
+            _ => left.ty(),
+        };
         Ok(Expr::NullIf {
             equals: function,
             left: Box::new(left),
@@ -380,10 +388,24 @@ impl Binder<'_> {
             return self.cast_to_type(operand, ty, location);
         };
         let unknown = self.unknown_parameter(operand);
-        let bound = self.cast_to_type(operand, ty, location)?;
+        let bound = self.cast_to_type(operand, ty, location);
+        let bound = bound.map_err(|error| self.about_domain(error, ty, domain, location))?;
         self.parameter_domains
             .extend(unknown.map(|index| (index, domain)));
         self.into_domain(bound, domain)
+    }
+
+    /// Where no conversion leads to what a domain is made of, the domain is named.
+    fn about_domain(&self, error: SqlError, base: ColumnType, domain: Oid, location: Location) -> SqlError {
+        let base = type_label(base.oid);
+        let message = error.fields().message.to_string();
+        match message.strip_suffix(&*base) {
+            Some(front) if error.state() == state::CANNOT_COERCE && front.ends_with(" to ") => {
+                let message = format!("{front}{}", type_label(domain));
+                self.error(state::CANNOT_COERCE, location, message)
+            }
+            _ => error,
+        }
     }
 
     /// The place of a parameter that has no type so far.

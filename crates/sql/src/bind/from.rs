@@ -41,7 +41,7 @@ impl Binder<'_> {
     }
 
     fn from_item(&mut self, item: &FromItem) -> SqlResult<BoundItem> {
-        self.deeper(|this| match item {
+        let bound = self.deeper(|this| match item {
             FromItem::Relation(reference) => this.relation_item(reference),
             FromItem::Subquery {
                 query,
@@ -51,7 +51,11 @@ impl Binder<'_> {
             } => this.derived_table(query, *lateral, alias.as_ref(), *location),
             FromItem::Function(function) => this.table_function(function),
             FromItem::Join(join) => this.join(join),
-        })
+        })?;
+        if let (true, FromTree::Item(number)) = (self.trace.is_some(), &bound.0) {
+            self.trace_item(from_location(item), *number);
+        }
+        Ok(bound)
     }
 
     /// Finds a relation by name, or says that it does not exist.
@@ -186,8 +190,10 @@ impl Binder<'_> {
         let cte_names = std::mem::take(&mut self.cte_names);
         let outer_text = std::mem::take(&mut self.text);
         let names = self.names.take();
+        let trace = self.trace.take();
         let check_as = std::mem::replace(&mut self.check_as, relation.owner);
         let bound = self.query(query);
+        self.trace = trace;
         self.names = names;
         self.check_as = check_as;
         self.text = outer_text;
@@ -524,6 +530,7 @@ impl Binder<'_> {
                     .into_iter()
                     .filter(|name| right_names.contains(name));
                 let common: Vec<Name> = common.collect();
+                self.trace_natural(from_location(&join.right), &common);
                 let (condition, merged) =
                     self.merge_columns(&common, &left_scope, &right_scope, kind, join)?;
                 self.finish_join(tree(condition), left_scope, right_scope, Some(merged), join)
@@ -709,7 +716,8 @@ fn function_column_name(call: &ast::Expr) -> Name {
     super::select::implied_name(call).unwrap_or_else(|| "?column?".into())
 }
 
-fn from_location(item: &FromItem) -> Location {
+/// Where an item of FROM begins.
+pub fn from_location(item: &FromItem) -> Location {
     match item {
         FromItem::Relation(reference) => reference.name.location,
         FromItem::Subquery { location, .. } => *location,

@@ -11,6 +11,7 @@
 //!  8. `parameter_names`, `routine`: names from around the statement; calls of users' functions.
 //!  9. `relation_expression`, `domain`, `trigger`, `type_name`: defaults, checks, index expressions and WHEN; types by name.
 //! 10. `array`, `record`, `subscript`, `polymorphic`: values made of others, and types that follow from arguments.
+//! 11. `trace`: what became of each node of the tree, for who writes the query out again.
 //!
 //! Source: PostgreSQL's parser after its grammar (analyze.c, parse_clause.c, parse_expr.c, parse_coerce.c, parse_func.c, parse_oper.c).
 //! Other than there views are bound where they are named, not by rules (rewriteHandler.c).
@@ -64,6 +65,7 @@ mod select;
 mod set_operation;
 mod subquery;
 mod subscript;
+mod trace;
 mod trigger;
 mod type_name;
 mod updatable_view;
@@ -72,13 +74,16 @@ mod window;
 mod with;
 
 pub use checks::bind_checks;
+pub use coerce::literal_value;
 pub use domain::{bind_domain_condition, column_default};
+pub use from::from_location;
 pub use parameter_names::{ParameterNames, ParameterReference};
 pub use relation_expression::{
     RelationExpression, assignment_cast, bind_default, bind_expression_over_relation, bind_free_expression,
     bind_free_text, bind_partition_value, bind_written_expression, check_execute_argument,
 };
 pub use routine::{BoundCall, CallParameters, bind_call, row_columns};
+pub use trace::{Trace, trace_query};
 pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
@@ -168,6 +173,8 @@ pub(crate) struct Binder<'a> {
     deepest: u32,
     /// Pays for each expression and query, of which a text of megabytes has as many.
     work: Meter,
+    /// Kept where somebody wants to know what became of the tree's nodes.
+    trace: Option<Box<Trace>>,
 }
 
 /// What the values of a domain are.
@@ -215,6 +222,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             deepest: 0,
             work: Meter::default(),
+            trace: None,
         }
     }
 

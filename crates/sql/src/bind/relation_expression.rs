@@ -206,9 +206,9 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         let parsed = parse_expression(text)?;
         let outer = std::mem::take(&mut self.text);
-        let names = self.names.take();
+        let (names, trace) = (self.names.take(), self.trace.take());
         let bound = self.relation_expression(&parsed, relation, purpose, target);
-        self.names = names;
+        (self.names, self.trace) = (names, trace);
         self.text = outer;
         bound
     }

@@ -242,9 +242,11 @@ impl Binder<'_> {
         let parsed = relation_expression::parse_expression(text)?;
         let outer_text = std::mem::take(&mut self.text);
         let outer_names = self.names.take();
+        let trace = self.trace.take();
         let levels = std::mem::take(&mut self.levels);
         self.levels.push(super::scope::Level::new(Clause::ColumnDefault));
         let bound = self.expression(&parsed);
+        self.trace = trace;
         let polymorphic = polymorphic_fits(&[ty.oid], &[oid::INT4]) && ty.oid != oid::INT4;
         let bound = bound.and_then(|bound| match polymorphic {
             true => self.settle_unknown(bound, location),

@@ -164,6 +164,7 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(targets.len());
         for target in targets {
             if let Some(columns) = self.star_target(&target.value)? {
+                self.trace_star(target.value.location, &columns);
                 for (name, expr) in columns {
                     let origin = self.origin(&expr);
                     let location = target.value.location;

@@ -116,6 +116,7 @@ impl Binder<'_> {
             frame,
             ty,
         };
+        self.trace_window(location, &new);
         let same = self.level().windows.iter().position(|window| {
             same_list(&window.partition_by, &partition_by) && same_order(&window.order_by, &order_by)
         });

@@ -221,7 +221,7 @@ pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let text = column.default.as_ref().or(column.generated.as_ref());
             if let Some(text) = text.filter(|_| !column.dropped) {
                 let number = position as i16 + 1;
-                let shown = shown_default(facts, column, text);
+                let shown = shown_default(facts, known.relation, column, text);
                 rows.push(row![
                     default_oid(known.relation.oid, number),
                     known.relation.oid,

@@ -21,7 +21,13 @@ fn domains<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f TypeEntry, &'f
 }
 
 /// The row of pg_type: the base type's facts, but for what makes it a domain.
-pub fn type_row(stored: &StoredUserType, domain: &StoredDomain, acl: Datum) -> Option<Vec<Datum>> {
+pub fn type_row(
+    facts: &Facts<'_>,
+    stored: &StoredUserType,
+    domain: &StoredDomain,
+    acl: Datum,
+) -> Option<Vec<Datum>> {
+    let default = shown_default(facts, domain);
     let base = type_shape(Oid(domain.type_oid))?;
     let support = |name: &str| support_function(name).unwrap_or(Oid::INVALID);
     let (of, typmod) = match domain.of {
@@ -58,10 +64,29 @@ pub fn type_row(stored: &StoredUserType, domain: &StoredDomain, acl: Datum) -> O
         typmod,
         0,
         base.collation,
-        domain.default.as_deref(),
-        domain.default.as_deref(),
+        default.as_deref(),
+        default.as_deref(),
         acl,
     ])
+}
+
+fn shown_default(facts: &Facts<'_>, domain: &StoredDomain) -> Option<String> {
+    let text = domain.default.as_ref()?;
+    let spelled = condition::of_default(facts, ColumnType::new(Oid(domain.type_oid)), text);
+    Some(spelled.unwrap_or_else(|| text.clone()))
+}
+
+/// What CHECK constraints of domains say, with their schemas and names.
+pub fn checks(facts: &Facts<'_>) -> Vec<(Oid, String, String)> {
+    let mut found = Vec::new();
+    for (entry, domain) in domains(facts) {
+        for check in &domain.checks {
+            if let Some(text) = definition(facts, check.oid, false) {
+                found.push((Oid(entry.stored.schema), check.name.clone(), text));
+            }
+        }
+    }
+    found
 }
 
 /// Domains with the domain that each is made of.
@@ -221,7 +246,7 @@ pub fn all(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             described.datetime_precision,
             described.interval_type,
             NULL,
-            domain.default.as_deref(),
+            shown_default(facts, domain),
             catalog,
             described.udt_schema,
             described.udt_name,

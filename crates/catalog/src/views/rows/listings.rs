@@ -10,7 +10,8 @@ use crate::system_schemas::shown_as_view;
 use crate::views::all_relations;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
-use crate::views::text::{index_definition, view_definition};
+use crate::views::text::index_definition;
+use crate::views::view_text::{Layout, view_definition};
 
 pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = all_relations()
@@ -78,7 +79,7 @@ pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             &view.schema,
             &view.name,
             facts.role_or_unknown(view.owner),
-            view_definition(view)
+            view_definition(view, facts.session.catalog, Layout::Plain)
         ]);
     }
     Ok(rows)
@@ -96,7 +97,7 @@ pub fn materialized_views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 NULL,
                 !view.indexes.is_empty(),
                 view.populated,
-                view_definition(view)
+                view_definition(view, facts.session.catalog, Layout::Plain)
             ]
         });
     Ok(rows.collect())

@@ -15,7 +15,7 @@ use crate::views::builtin::COLLATIONS;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row};
 use crate::views::rows::schema_types::{TypeDescription, integer_precision, yes_or_no};
-use crate::views::text::view_definition;
+use crate::views::view_text::{Layout, view_definition};
 use crate::views::{all_relations, updatable};
 
 /// Whether the user may do anything with the relation.
@@ -94,7 +94,7 @@ pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 facts.database_name(),
                 &view.schema,
                 &view.name,
-                view_definition(view),
+                view_definition(view, facts.session.catalog, Layout::Plain),
                 match view.check_option() {
                     None => "NONE",
                     Some(CheckOption::Local) => "LOCAL",

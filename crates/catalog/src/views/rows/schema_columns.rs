@@ -40,7 +40,7 @@ fn column_row(
     let catalog = facts.database_name();
     let described = domains::described_column(column, facts);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
-    let default = default.map(|text| shown_default(facts, column, text));
+    let default = default.map(|text| shown_default(facts, relation, column, text));
     let mut row = row![
         catalog,
         &relation.schema,

@@ -5,11 +5,12 @@ use mote_sql::catalog::{Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, 
 use mote_types::Datum;
 
 use super::constraints::constrained_columns;
+use super::domains;
 use super::schema::accessible;
 use super::schema_types::yes_or_no;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
-use crate::views::text::{action_name, without_parentheses};
+use crate::views::text::{action_name, constraint_definition};
 
 /// Every constraint with its table.
 fn constraints<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Relation, &'f Constraint)> {
@@ -81,14 +82,22 @@ fn not_null_checks<'f>(facts: &'f Facts<'_>) -> Vec<(&'f Relation, String, Strin
     checks
 }
 
+/// What stands behind the word CHECK, as the view of PostgreSQL cuts it out.
+fn clause_of(definition: &str) -> &str {
+    definition.strip_prefix("CHECK ").unwrap_or(definition)
+}
+
 pub fn check_constraints(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let catalog = facts.database_name();
     let mut rows = Vec::new();
     for (table, constraint) in constraints(facts) {
-        if let ConstraintKind::Check(text) = &constraint.kind {
-            let clause = format!("(({}))", without_parentheses(text));
-            rows.push(row![catalog, &table.schema, &constraint.name, clause]);
+        if matches!(constraint.kind, ConstraintKind::Check(_)) {
+            let text = constraint_definition(facts, table, constraint, false);
+            rows.push(row![catalog, &table.schema, &constraint.name, clause_of(&text)]);
         }
+    }
+    for (schema, name, text) in domains::checks(facts) {
+        rows.push(row![catalog, facts.schema_name(schema), name, clause_of(&text)]);
     }
     for (table, name, clause) in not_null_checks(facts) {
         rows.push(row![catalog, &table.schema, name, clause]);

@@ -51,7 +51,7 @@ pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for entry in facts.user_types() {
         let stored = &entry.stored;
         if let Some(domain) = &stored.domain {
-            rows.extend(domains::type_row(stored, domain, type_acl(facts, stored)));
+            rows.extend(domains::type_row(facts, stored, domain, type_acl(facts, stored)));
             continue;
         }
         if stored.attributes.is_some() {

@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::pretty::{Parent, is_simple};
 use super::{ITEM_INDENT, Writer};
 use crate::ast::*;
 
@@ -11,38 +12,68 @@ impl Writer {
             ExprKind::Column(column) => self.column(column),
             ExprKind::Indirection { base, steps } => self.indirection(base, steps),
             ExprKind::Operator { name, left, right } => {
-                self.push("(");
+                if let (Some(row), ExprKind::ScalarQuery(query)) = (left.as_deref(), &right.kind)
+                    && is_row(row)
+                {
+                    self.push("(");
+                    self.tested_row(row);
+                    self.push(" ");
+                    self.operator(name);
+                    self.push(" ");
+                    self.subquery(query);
+                    return self.push(")");
+                }
+                self.plain("(");
                 if let Some(left) = left {
-                    self.expr(left);
+                    self.operand(left, Parent::Operator(&name.name, true));
                     self.push(" ");
                 }
                 self.operator(name);
                 self.push(" ");
-                self.expr(right);
-                self.push(")");
+                match left {
+                    Some(_) => self.operand(right, Parent::Operator(&name.name, false)),
+                    None => self.operand(right, Parent::Other),
+                }
+                self.plain(")");
             }
-            ExprKind::And(operands) => self.chain(operands, " AND "),
-            ExprKind::Or(operands) => self.chain(operands, " OR "),
-            ExprKind::Not(operand) => self.wrapped("(NOT ", operand, ")"),
+            ExprKind::And(operands) => self.chain(operands, " AND ", Parent::And),
+            ExprKind::Or(operands) => self.chain(operands, " OR ", Parent::Or),
+            ExprKind::Not(operand) => {
+                self.plain("(");
+                self.push("NOT ");
+                self.operand(operand, Parent::Not);
+                self.plain(")");
+            }
             ExprKind::IsNull { operand, negated } => {
-                self.wrapped("(", operand, if *negated { " IS NOT NULL)" } else { " IS NULL)" });
+                self.test(operand, if *negated { " IS NOT NULL" } else { " IS NULL" });
             }
             ExprKind::BooleanTest {
                 operand,
                 value,
                 negated,
-            } => {
-                self.wrapped("(", operand, if *negated { " IS NOT " } else { " IS " });
-                self.push(match value {
-                    TruthValue::True => "TRUE)",
-                    TruthValue::False => "FALSE)",
-                    TruthValue::Unknown => "UNKNOWN)",
-                });
-            }
+            } => self.test(
+                operand,
+                match (value, negated) {
+                    (TruthValue::True, false) => " IS TRUE",
+                    (TruthValue::True, true) => " IS NOT TRUE",
+                    (TruthValue::False, false) => " IS FALSE",
+                    (TruthValue::False, true) => " IS NOT FALSE",
+                    (TruthValue::Unknown, false) => " IS UNKNOWN",
+                    (TruthValue::Unknown, true) => " IS NOT UNKNOWN",
+                },
+            ),
             ExprKind::IsDistinctFrom { left, right, negated } => {
-                self.push(if *negated { "(NOT (" } else { "(" });
-                self.expr(left);
-                self.wrapped(" IS DISTINCT FROM ", right, if *negated { "))" } else { ")" });
+                if *negated {
+                    self.plain("(");
+                    self.push("NOT ");
+                    self.push(if self.pretty { "(" } else { "" });
+                }
+                self.plain("(");
+                self.operand(left, Parent::Other);
+                self.push(" IS DISTINCT FROM ");
+                self.operand(right, Parent::Other);
+                self.plain(")");
+                self.push(if *negated { ")" } else { "" });
             }
             ExprKind::InList {
                 operand,
@@ -50,7 +81,9 @@ impl Writer {
                 negated,
             } => self.in_list(operand, list, *negated),
             ExprKind::InQuery { operand, query } => {
-                self.wrapped("(", operand, " IN ");
+                self.push("(");
+                self.tested_row(operand);
+                self.push(" IN ");
                 self.subquery(query);
                 self.push(")");
             }
@@ -60,8 +93,13 @@ impl Writer {
                 quantifier,
                 array,
             } => {
-                self.quantified(operand, operator, *quantifier);
-                self.wrapped("(", array, "))");
+                self.plain("(");
+                self.operand(operand, Parent::Other);
+                self.quantified(operator, *quantifier);
+                self.push("(");
+                self.operand(array, Parent::Other);
+                self.push(")");
+                self.plain(")");
             }
             ExprKind::QuantifiedQuery {
                 operand,
@@ -69,7 +107,9 @@ impl Writer {
                 quantifier,
                 query,
             } => {
-                self.quantified(operand, operator, *quantifier);
+                self.push("(");
+                self.tested_row(operand);
+                self.quantified(operator, *quantifier);
                 self.subquery(query);
                 self.push(")");
             }
@@ -124,10 +164,12 @@ impl Writer {
                 self.subquery(query);
             }
             ExprKind::Collate { operand, collation } => {
-                self.wrapped("(", operand, " COLLATE ");
+                self.plain("(");
+                self.operand(operand, Parent::Other);
+                self.push(" COLLATE ");
                 // Collations are quoted without need in PostgreSQL only where they have capitals.
                 self.dotted(&collation.parts);
-                self.push(")");
+                self.plain(")");
             }
             ExprKind::SqlValue { function, precision } => self.sql_value(*function, *precision),
             ExprKind::Grouping(arguments) => self.call("GROUPING(", arguments),
@@ -156,15 +198,45 @@ impl Writer {
         self.push(")");
     }
 
-    fn chain(&mut self, operands: &[Expr], word: &str) {
-        self.push("(");
+    /// Parentheses of the plain form.
+    fn plain(&mut self, parenthesis: &str) {
+        if !self.pretty {
+            self.push(parenthesis);
+        }
+    }
+
+    /// An operand, in parentheses where the pretty form needs them.
+    fn operand(&mut self, expr: &Expr, parent: Parent<'_>) {
+        match self.pretty && !is_simple(expr, parent) {
+            true => self.wrapped("(", expr, ")"),
+            false => self.expr(expr),
+        }
+    }
+
+    fn test(&mut self, operand: &Expr, words: &str) {
+        self.plain("(");
+        self.operand(operand, Parent::Other);
+        self.push(words);
+        self.plain(")");
+    }
+
+    /// What a query's rows are compared with: a row stands without its word.
+    fn tested_row(&mut self, operand: &Expr) {
+        match &operand.kind {
+            ExprKind::Row { fields, .. } if self.spelled_out => self.call("(", fields),
+            _ => self.expr(operand),
+        }
+    }
+
+    fn chain(&mut self, operands: &[Expr], word: &str, parent: Parent<'_>) {
+        self.plain("(");
         for (index, operand) in operands.iter().enumerate() {
             if index > 0 {
                 self.push(word);
             }
-            self.expr(operand);
+            self.operand(operand, parent);
         }
-        self.push(")");
+        self.plain(")");
     }
 
     fn constant(&mut self, constant: &Constant) {
@@ -238,7 +310,7 @@ impl Writer {
     /// PostgreSQL shows an array, which it makes when it knows the elements' types. Only those of numbers are known here: an
     /// array of strings would be one of texts, whatever they are compared with, and one of arrays or rows another thing.
     fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) {
-        let (word, end) = match (list.iter().all(is_number), negated) {
+        let (word, end) = match (!self.kept && list.iter().all(is_number), negated) {
             (true, false) => (" = ANY (ARRAY[", "]))"),
             (true, true) => (" <> ALL (ARRAY[", "]))"),
             (false, false) => (" IN (", "))"),
@@ -249,8 +321,8 @@ impl Writer {
         self.push(end);
     }
 
-    fn quantified(&mut self, operand: &Expr, operator: &OperatorName, quantifier: Quantifier) {
-        self.wrapped("(", operand, " ");
+    fn quantified(&mut self, operator: &OperatorName, quantifier: Quantifier) {
+        self.push(" ");
         self.operator(operator);
         self.push(match quantifier {
             Quantifier::Any => " ANY ",
@@ -277,6 +349,12 @@ impl Writer {
     }
 
     fn between(&mut self, operand: &Expr, low: &Expr, high: &Expr, symmetric: bool, negated: bool) {
+        if self.kept {
+            self.wrapped("(", operand, if negated { " NOT BETWEEN " } else { " BETWEEN " });
+            self.push(if symmetric { "SYMMETRIC " } else { "" });
+            self.wrapped("", low, " AND ");
+            return self.wrapped("", high, ")");
+        }
         if !symmetric {
             return self.range(operand, low, high, negated);
         }
@@ -329,12 +407,23 @@ impl Writer {
     }
 
     fn cast(&mut self, operand: &Expr, target: &TypeName) {
-        let bare = matches!(operand.kind, ExprKind::Constant(_) | ExprKind::Parameter(_));
-        self.wrapped(
-            if bare { "" } else { "(" },
-            operand,
-            if bare { "::" } else { ")::" },
-        );
+        let bare = match &operand.kind {
+            // A literal and its type are one.
+            ExprKind::Constant(Constant::String(_) | Constant::Null) | ExprKind::Parameter(_) => true,
+            ExprKind::Constant(Constant::Number(_)) if !target.modifiers.is_empty() => true,
+            ExprKind::Constant(_) => !self.spelled_out,
+            ExprKind::Array(elements) => self.spelled_out && elements.is_empty(),
+            ExprKind::Column(column) => column.star,
+            _ => false,
+        };
+        if !bare {
+            self.plain("(");
+        }
+        self.operand(operand, Parent::Other);
+        if !bare {
+            self.plain(")");
+        }
+        self.push("::");
         self.type_name(target);
     }
 
@@ -362,6 +451,10 @@ impl Writer {
             return;
         }
         match call.name.parts.as_slice() {
+            // As PostgreSQL shows what is several calls in one.
+            [.., own] if self.spelled_out && &**own == "unnest" && call.arguments.len() > 1 => {
+                self.push("UNNEST");
+            }
             [schema, own] if &**schema == "pg_catalog" => self.name(own),
             parts => self.dotted(parts),
         }
@@ -415,10 +508,22 @@ impl Writer {
             argument(3),
         ) {
             ("timezone", Some(zone), Some(value), None, _) => {
-                self.wrapped("(", value, " AT TIME ZONE ");
-                self.wrapped("", zone, ")");
+                self.push("(");
+                self.operand(value, Parent::Other);
+                self.push(" AT TIME ZONE ");
+                self.operand(zone, Parent::Other);
+                self.push(")");
             }
             ("timezone", Some(value), None, ..) => self.wrapped("(", value, " AT LOCAL)"),
+            ("overlay", Some(text), Some(new), Some(from), length) => {
+                self.wrapped("OVERLAY(", text, " PLACING ");
+                self.wrapped("", new, " FROM ");
+                self.expr(from);
+                if let Some(length) = length {
+                    self.wrapped(" FOR ", length, "");
+                }
+                self.push(")");
+            }
             ("extract", Some(field), Some(value), None, _) => {
                 self.push("EXTRACT(");
                 match &field.kind {
@@ -461,6 +566,10 @@ impl Writer {
         }
         true
     }
+}
+
+fn is_row(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Row { .. })
 }
 
 /// A number as written, with its sign.

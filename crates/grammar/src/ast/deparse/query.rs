@@ -22,7 +22,7 @@ impl Writer {
                 self.push(" VALUES ");
                 self.list(rows, |this, row| {
                     this.push("(");
-                    this.exprs(row);
+                    this.row_of_values(row);
                     this.push(")");
                 });
             }
@@ -43,6 +43,39 @@ impl Writer {
         self.indent -= QUERY_INDENT;
     }
 
+    fn row_of_values(&mut self, row: &[Expr]) {
+        let separator = if self.spelled_out { "," } else { ", " };
+        for (index, value) in row.iter().enumerate() {
+            self.push(if index > 0 { separator } else { "" });
+            self.expr(value);
+        }
+    }
+
+    /// A sort or group key: PostgreSQL sets calls apart, and in its pretty form all but columns.
+    fn key(&mut self, value: &Expr) {
+        let apart = match &value.kind {
+            ExprKind::Function(_) => true,
+            ExprKind::Constant(_) | ExprKind::Column(_) => false,
+            ExprKind::Cast { operand, target } => {
+                let is_literal = matches!(operand.kind, ExprKind::Constant(_));
+                !is_literal && (self.pretty || !is_text(target))
+            }
+            _ => self.pretty,
+        };
+        match self.spelled_out && apart {
+            true => {
+                self.push("(");
+                self.expr(value);
+                self.push(")");
+            }
+            false => self.expr(value),
+        }
+    }
+
+    fn keys(&mut self, values: &[Expr]) {
+        self.list(values, |this, value| this.key(value));
+    }
+
     /// Starts a clause's line.
     fn clause(&mut self, extra: usize, text: &str) {
         self.line(self.indent - QUERY_INDENT + extra, text);
@@ -58,6 +91,12 @@ impl Writer {
         self.clause(0, " LIMIT ");
         match &limit.count.kind {
             ExprKind::Constant(Constant::Null) => self.push("ALL"),
+            // As an operand of the conversion to bigint.
+            ExprKind::ScalarQuery(_) if self.pretty => {
+                self.push("(");
+                self.expr(&limit.count);
+                self.push(")");
+            }
             _ => self.expr(&limit.count),
         }
     }
@@ -122,22 +161,38 @@ impl Writer {
         for _ in rest.windows(2).filter(|pair| changes(pair)) {
             self.push("(");
             self.indent += QUERY_INDENT;
+            if self.spelled_out {
+                self.clause(0, "");
+            }
         }
         self.arm(first);
         for (position, arm) in rest.iter().enumerate() {
             if position > 0 && changes(&rest[position - 1..=position]) {
                 self.indent -= QUERY_INDENT;
-                self.push(")");
+                if self.spelled_out {
+                    self.clause(0, ") ");
+                } else {
+                    self.push(")");
+                    self.clause(0, "");
+                }
+            } else {
+                self.clause(0, "");
             }
-            self.clause(
-                0,
-                match arm.operator {
-                    SetOperator::Union => "UNION",
-                    SetOperator::Intersect => "INTERSECT",
-                    SetOperator::Except => "EXCEPT",
-                },
-            );
+            self.push(match arm.operator {
+                SetOperator::Union => "UNION",
+                SetOperator::Intersect => "INTERSECT",
+                SetOperator::Except => "EXCEPT",
+            });
             self.push(if arm.all { " ALL" } else { "" });
+            if self.spelled_out && is_plain_set_operation(&arm.query) {
+                self.push(" (");
+                self.indent += QUERY_INDENT;
+                self.clause(0, "");
+                self.indent -= QUERY_INDENT;
+                self.query(&arm.query);
+                self.clause(0, ")");
+                continue;
+            }
             self.clause(0, "");
             self.arm(&arm.query);
         }
@@ -145,13 +200,12 @@ impl Writer {
 
     /// An arm with clauses or operations of its own goes in parentheses.
     fn arm(&mut self, query: &Query) {
-        let plain = query.with.is_none()
-            && query.order_by.is_empty()
-            && query.limit.is_none()
-            && query.offset.is_none()
-            && query.locking.is_empty()
-            && !matches!(query.body, QueryBody::SetOperation { .. });
-        if plain {
+        let plain = has_no_clauses(query) && !matches!(query.body, QueryBody::SetOperation { .. });
+        if self.spelled_out && !plain {
+            self.indent -= QUERY_INDENT;
+            self.subquery(query);
+            self.indent += QUERY_INDENT;
+        } else if plain {
             self.indent -= QUERY_INDENT;
             self.query(query);
             self.indent += QUERY_INDENT;
@@ -167,16 +221,30 @@ impl Writer {
             Some(Distinct::All) => self.push("DISTINCT "),
             Some(Distinct::On(exprs)) => {
                 self.push("DISTINCT ON (");
-                self.exprs(exprs);
+                self.keys(exprs);
                 self.push(") ");
             }
         }
+        let mut above_is_long = false;
         for (index, target) in select.targets.iter().enumerate() {
-            if index > 0 {
-                self.push(",");
+            if index == 0 {
+                self.target(target);
+                continue;
+            }
+            let written = std::mem::take(&mut self.out);
+            self.target(target);
+            let own = std::mem::replace(&mut self.out, written);
+            self.push(", ");
+            let line = self.out.len() - self.out.rfind('\n').map_or(0, |end| end + 1);
+            let starts_a_line = own.starts_with('\n');
+            if !starts_a_line && (line + own.len() > self.width || above_is_long) {
                 self.clause(ITEM_INDENT, "");
             }
-            self.target(target);
+            if starts_a_line {
+                self.out.truncate(self.out.trim_end_matches(' ').len());
+            }
+            above_is_long = own.trim_start_matches('\n').contains('\n');
+            self.push(&own);
         }
         if !select.from.is_empty() {
             self.clause(2, " FROM ");
@@ -208,7 +276,7 @@ impl Writer {
             self.expr(having);
         }
         if !select.windows.is_empty() {
-            self.clause(0, " WINDOW ");
+            self.clause(if self.spelled_out { 1 } else { 0 }, " WINDOW ");
             self.list(&select.windows, |this, window| {
                 this.name(&window.name);
                 this.push(" AS ");
@@ -227,15 +295,39 @@ impl Writer {
 
     fn grouping_element(&mut self, element: &GroupingElement) {
         let (word, elements) = match element {
-            GroupingElement::Expr(expr) => return self.expr(expr),
+            GroupingElement::Expr(expr) => return self.grouping_key(expr),
             GroupingElement::Empty => return self.push("()"),
             GroupingElement::Rollup(elements) => ("ROLLUP(", elements),
             GroupingElement::Cube(elements) => ("CUBE(", elements),
             GroupingElement::Sets(elements) => ("GROUPING SETS (", elements),
         };
         self.push(word);
-        self.list(elements, |this, element| this.grouping_element(element));
+        let apart = self.spelled_out && word.starts_with("GROUPING");
+        self.list(elements, |this, element| match element {
+            // Each is a set.
+            GroupingElement::Expr(expr) if apart && !matches!(expr.kind, ExprKind::Row { .. }) => {
+                this.push("(");
+                this.key(expr);
+                this.push(")");
+            }
+            element => this.grouping_element(element),
+        });
         self.push(")");
+    }
+
+    /// Several keys may stand together.
+    fn grouping_key(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Row {
+                fields,
+                form: RowForm::Implicit,
+            } => {
+                self.push("(");
+                self.keys(fields);
+                self.push(")");
+            }
+            _ => self.key(expr),
+        }
     }
 
     fn relation_name(&mut self, name: &RelationName) {
@@ -331,7 +423,8 @@ impl Writer {
     }
 
     fn join(&mut self, join: &Join) {
-        self.push("(");
+        let open = !self.pretty || join.alias.is_some();
+        self.push(if open { "(" } else { "" });
         self.from_item(&join.left);
         let natural = if join.condition == JoinCondition::Natural {
             "NATURAL "
@@ -347,13 +440,16 @@ impl Writer {
             (JoinKind::Right, _) => "RIGHT JOIN ",
             (JoinKind::Full, _) => "FULL JOIN ",
         });
+        let apart = self.pretty && matches!(&join.right, FromItem::Join(right) if right.alias.is_none());
+        self.push(if apart { "(" } else { "" });
         self.from_item(&join.right);
+        self.push(if apart { ")" } else { "" });
         match &join.condition {
             JoinCondition::None | JoinCondition::Natural => {}
             JoinCondition::On(condition) => {
-                self.push(" ON (");
+                self.push(if self.pretty { " ON " } else { " ON (" });
                 self.expr(condition);
-                self.push(")");
+                self.push(if self.pretty { "" } else { ")" });
             }
             JoinCondition::Using { columns, alias } => {
                 self.push(" USING ");
@@ -364,13 +460,13 @@ impl Writer {
                 }
             }
         }
-        self.push(")");
+        self.push(if open { ")" } else { "" });
         self.alias(join.alias.as_ref());
     }
 
     pub(super) fn sort_list(&mut self, list: &[SortBy]) {
         self.list(list, |this, sort| {
-            this.expr(&sort.value);
+            this.key(&sort.value);
             match &sort.direction {
                 SortDirection::Default | SortDirection::Ascending => {}
                 SortDirection::Descending => this.push(" DESC"),
@@ -397,7 +493,7 @@ impl Writer {
             self.name(name);
         }
         self.window_part(start, "PARTITION BY ", !window.partition_by.is_empty());
-        self.exprs(&window.partition_by);
+        self.keys(&window.partition_by);
         self.window_part(start, "ORDER BY ", !window.order_by.is_empty());
         self.sort_list(&window.order_by);
         if let Some(frame) = &window.frame {
@@ -416,13 +512,16 @@ impl Writer {
 
     fn frame(&mut self, frame: &WindowFrame) {
         self.push(match frame.unit {
-            FrameUnit::Rows => "ROWS BETWEEN ",
-            FrameUnit::Range => "RANGE BETWEEN ",
-            FrameUnit::Groups => "GROUPS BETWEEN ",
+            FrameUnit::Rows => "ROWS ",
+            FrameUnit::Range => "RANGE ",
+            FrameUnit::Groups => "GROUPS ",
         });
+        self.push(if frame.between { "BETWEEN " } else { "" });
         self.frame_bound(&frame.start);
-        self.push(" AND ");
-        self.frame_bound(&frame.end);
+        if frame.between {
+            self.push(" AND ");
+            self.frame_bound(&frame.end);
+        }
         self.push(match frame.exclude {
             FrameExclusion::None => "",
             FrameExclusion::CurrentRow => " EXCLUDE CURRENT ROW",
@@ -446,4 +545,22 @@ impl Writer {
             }
         }
     }
+}
+
+/// Nothing stands above its body.
+fn has_no_clauses(query: &Query) -> bool {
+    query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locking.is_empty()
+}
+
+fn is_plain_set_operation(query: &Query) -> bool {
+    has_no_clauses(query) && matches!(query.body, QueryBody::SetOperation { .. })
+}
+
+/// A conversion to a text is none of PostgreSQL's calls.
+fn is_text(target: &TypeName) -> bool {
+    matches!(target.name.last(), "text" | "varchar" | "name") && target.modifiers.is_empty()
 }

@@ -50,6 +50,17 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
             ("rows", INT8),
         ],
         "mote_statements_info" => &[("dealloc", INT8), ("stats_reset", TIMESTAMPTZ)],
+        "pg_identify_object" => &[
+            ("type", TEXT),
+            ("schema", TEXT),
+            ("name", TEXT),
+            ("identity", TEXT),
+        ],
+        "pg_identify_object_as_address" => &[
+            ("type", TEXT),
+            ("object_names", TEXT_ARRAY),
+            ("object_args", TEXT_ARRAY),
+        ],
         "pg_options_to_table" => &[("option_name", TEXT), ("option_value", TEXT)],
         "pg_partition_tree" => &[
             ("relid", REGCLASS),

@@ -34,6 +34,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3219, "jsonb_array_elements", "jsonb_array_elements", &[JSONB], JSONB).set(),
     function(3259, "generate_series", "generate_series_step_numeric", &[NUMERIC, NUMERIC, NUMERIC], NUMERIC).set(),
     function(3260, "generate_series", "generate_series_numeric", &[NUMERIC, NUMERIC], NUMERIC).set(),
+    function(3839, "pg_identify_object", "pg_identify_object", &[OID, OID, INT4], RECORD).set().stable(),
+    function(3382, "pg_identify_object_as_address", "pg_identify_object_as_address", &[OID, OID, INT4], RECORD).set().stable(),
     function(3423, "pg_partition_tree", "pg_partition_tree", &[REGCLASS], RECORD).set().volatile(),
     function(3425, "pg_partition_ancestors", "pg_partition_ancestors", &[REGCLASS], REGCLASS).set().volatile(),
     function(3465, "jsonb_array_elements_text", "jsonb_array_elements_text", &[JSONB], TEXT).set(),

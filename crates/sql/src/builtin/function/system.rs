@@ -231,6 +231,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3757, "pg_ts_dict_is_visible", "pg_ts_dict_is_visible", &[OID], BOOL).stable(),
     function(3758, "pg_ts_config_is_visible", "pg_ts_config_is_visible", &[OID], BOOL).stable(),
     function(3768, "pg_ts_template_is_visible", "pg_ts_template_is_visible", &[OID], BOOL).stable(),
+    function(3537, "pg_describe_object", "pg_describe_object", &[OID, OID, INT4], TEXT).stable(),
     function(3778, "pg_tablespace_location", "pg_tablespace_location", &[OID], TEXT).stable(),
     function(3810, "pg_is_in_recovery", "pg_is_in_recovery", &[], BOOL).volatile(),
     function(3815, "pg_collation_is_visible", "pg_collation_is_visible", &[OID], BOOL).stable(),

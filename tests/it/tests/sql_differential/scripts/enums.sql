@@ -136,7 +136,6 @@ select t.typname, a.typname as array from pg_type t join pg_type a on a.oid = t.
 select format_type('mood'::regtype, -1), 'mood[]'::regtype, 'public.mood'::regtype, to_regtype('nosuch'), to_regtype('mood');
 select attname, atttypid::regtype, attlen, attbyval, attalign, attstorage from pg_attribute where attrelid = 'person'::regclass and attnum > 0 order by attnum;
 \dT+ mood
--- differs: known defect: defaults are shown as written, without their cast
 \d person
 comment on type mood is 'how one is';
 select obj_description('mood'::regtype, 'pg_type');

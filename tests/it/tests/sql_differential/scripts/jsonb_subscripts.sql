@@ -172,17 +172,14 @@ create index on checked ((j['a']));
 create unique index on checked (((j['a']['id'])::text), ((j['b'][0])::int));
 select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'checked'::regclass order by indexrelid;
 select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'checked'::regclass;
--- differs: views and constraints are shown without the casts of constants
 select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'checked'::regclass;
 insert into checked values ('{"a": {"id": 1}, "b": [1]}');
 insert into checked values ('{"a": {"id": 1}, "b": [1], "c": 0}');
 select j from checked where j['a'] = '{"id": 1}';
 create view seen as select j['a'][0] as first, (j || '{}')['b'], j[id::text] from t where j['a'] is not null;
--- differs: views and constraints are shown without the casts of constants
 select pg_get_viewdef('seen'::regclass);
 \d seen
 create view names as select (d).body['a'], (documents.d).body['b'] as b from documents;
--- differs: views and constraints are shown without the casts of constants
 select pg_get_viewdef('names'::regclass);
 create view writable as select id, j as json from t;
 insert into writable (id, json['v']) values (20, '1') returning *;

@@ -54,7 +54,6 @@ select attname, format_type(atttypid, atttypmod) from pg_attribute where attreli
 select column_name, data_type, datetime_precision from information_schema.columns where table_name = 't' order by 1;
 select oid, typname, typlen, typbyval, typcategory, typarray, typinput, typmodin from pg_type where typname in ('timetz', '_timetz') order by oid;
 select castsource::regtype, casttarget::regtype, castcontext, castmethod from pg_cast where 'timetz'::regtype in (castsource, casttarget) order by 1, 2;
--- differs: times in defaults are kept as they were written
 select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 't'::regclass;
 create table parts (z timetz) partition by range (z);
 create table part_1 partition of parts for values from ('00:00+00') to ('12:00+00');
