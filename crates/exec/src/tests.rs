@@ -1,6 +1,7 @@
 //! Tests of crates below this one that need sessions.
 
 mod catalog;
+mod catalog_sizes;
 mod commands;
 mod copy;
 mod embedded;

@@ -7,7 +7,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
-use mote_sql::catalog::CatalogView;
+use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::datetime::arithmetic::timestamptz_plus;
 use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric, oid};
@@ -612,7 +612,7 @@ fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> SqlResult<Dat
 }
 
 /// Bytes a row takes on average besides its own, and an index entry: what the memory budget counts per item is not
-/// kept per table, so sizes are estimated from row counts and widths.
+/// kept per table, so sizes are estimated from row counts and from the widths that ANALYZE has found.
 const ROW_OVERHEAD_BYTES: i64 = 32;
 const INDEX_ENTRY_BYTES: i64 = 24;
 
@@ -622,6 +622,24 @@ fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
     let relation = runtime.session().catalog.relation(Oid(oid_value(relation)));
     let table = relation.and_then(|relation| runtime.database().engine().table(relation.table));
     table.map_or(0, |table| table.row_count_estimate() as i64)
+}
+
+/// Bytes of a column's value on average. Of a value of no fixed width nothing is known before ANALYZE: sixteen bytes.
+fn column_width(relation: &Relation, position: usize) -> f64 {
+    let column = &relation.columns[position];
+    if column.dropped {
+        return 0.0;
+    }
+    if let Some(width) = mote_types::storage_class(column.ty).width() {
+        return width as f64;
+    }
+    let known = relation
+        .statistics
+        .as_ref()
+        .and_then(|known| known.columns.get(position)?.as_ref());
+    known.map_or(16.0, |known| {
+        f64::from(known.width) * f64::from(1.0 - known.null_fraction)
+    })
 }
 
 /// An estimate, see above; NULL where there is no such relation.
@@ -634,12 +652,8 @@ fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, index
         .engine()
         .table(relation.table)
         .map_or(0, |table| table.row_count_estimate() as i64);
-    let width: i64 = relation
-        .columns
-        .iter()
-        // Sixteen bytes for a value of no fixed width.
-        .map(|column| mote_types::storage_class(column.ty).width().unwrap_or(16) as i64)
-        .sum();
+    let widths = (0..relation.columns.len()).map(|position| column_width(&relation, position));
+    let width = widths.sum::<f64>() as i64;
     let own = if rows {
         count * (width + ROW_OVERHEAD_BYTES)
     } else {
