@@ -167,7 +167,11 @@ fn other_lists() {
     let view: &[&str] = if is_oracle() {
         &["View definition:", "FROM customer", "balance > 1000"]
     } else {
-        &["View definition:", "FROM customer", "WHERE customer.balance > 1000::numeric"]
+        &[
+            "View definition:",
+            "FROM customer",
+            "WHERE customer.balance > 1000::numeric",
+        ]
     };
     for (command, parts) in [
         ("\\dn", &["List of schemas", "public"][..]),
