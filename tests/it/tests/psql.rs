@@ -2,7 +2,7 @@
 
 use mote_it::TestServer;
 use mote_it::clients::{psql, psql_strict, psql_with};
-use mote_it::server::{TemporaryDirectory, is_oracle};
+use mote_it::server::TemporaryDirectory;
 
 const SCHEMA: &str = "
     create table customer (
@@ -162,17 +162,11 @@ fn list_relations() {
 #[test]
 fn other_lists() {
     let server = start("psql-lists");
-    // Known defect: a view is shown with the schemas of its relations, though they are on the search path, and with
-    // parentheses that the pretty form leaves out.
-    let view: &[&str] = if is_oracle() {
-        &["View definition:", "FROM customer", "balance > 1000"]
-    } else {
-        &[
-            "View definition:",
-            "FROM customer",
-            "WHERE customer.balance > 1000::numeric",
-        ]
-    };
+    let view: &[&str] = &[
+        "View definition:",
+        "FROM customer",
+        "WHERE customer.balance > 1000::numeric",
+    ];
     for (command, parts) in [
         ("\\dn", &["List of schemas", "public"][..]),
         ("\\du", &["List of roles", "postgres", "Superuser"]),
