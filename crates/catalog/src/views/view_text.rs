@@ -3,7 +3,8 @@
 //! The catalog keeps what was written, completed with schemas. It is spelled out when somebody asks
 //! (`mote_sql::query_text`), and the result must bind to the same columns and come to rest: what it is spelled out to says of
 //! itself what it says. (The first text need not: PostgreSQL, too, shows a list of strings otherwise once it was restored.)
-//! What does not is shown as it is kept.
+//! What does not is shown as it is kept; so is what is long, or too much to trace, since nobody else's statement gets a turn
+//! meanwhile.
 
 use mote_grammar::ast::{Query, Statement, deparse};
 use mote_sql::catalog::Relation;
@@ -13,6 +14,9 @@ use mote_types::ColumnType;
 use super::text::shown_relations;
 use crate::catalog_store::SessionCatalog;
 use crate::host::run_on_large_stack;
+
+/// Of a kept text. It is parsed and bound three times: some 30 ms.
+const SPELLED_BYTES_MAX: usize = 64 << 10;
 
 /// How a definition is laid out.
 #[derive(Clone, Copy)]
@@ -48,6 +52,9 @@ pub fn rule_definition(
 }
 
 fn spelled_out(kept: &str, relation: &Relation, catalog: &SessionCatalog, layout: Layout) -> Option<String> {
+    if kept.len() > SPELLED_BYTES_MAX {
+        return None;
+    }
     let live = relation.columns.iter().filter(|column| !column.dropped);
     let columns: Vec<(&str, ColumnType)> = live.map(|column| (column.name.as_str(), column.ty)).collect();
     let spell = |text: &str| query_text::spelled_out(&parsed(text)?, &columns, catalog);

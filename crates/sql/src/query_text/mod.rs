@@ -30,7 +30,7 @@ pub fn spelled_out(
     columns: &[(&str, ColumnType)],
     catalog: &dyn CatalogView,
 ) -> Option<ast::Query> {
-    let trace = trace_query(query, catalog).ok()?;
+    let trace = trace_query(query, catalog).ok()??;
     // A literal in the query is a text in the view; beyond that they agree, or somebody has changed what the view reads.
     let agree = trace.output.len() == columns.len()
         && trace
@@ -85,7 +85,7 @@ pub fn spelled_out_expression(
         locking: Vec::new(),
         location: expr.location,
     };
-    let trace = trace_query(&query, catalog).ok()?;
+    let trace = trace_query(&query, catalog).ok()??;
     let mut writer = Writer {
         trace: &trace,
         catalog,

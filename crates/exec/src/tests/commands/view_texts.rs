@@ -34,3 +34,29 @@ fn views_are_shown_as_postgresql_shows_them() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// What stands in a deep tree is kept once for each of its levels: beyond a bound, and for long texts, views are shown as they are kept.
+#[test]
+fn heavy_views_are_shown_as_they_are_kept() {
+    let mut session = session();
+    session.query("create table t (a int)").expect("it is new");
+    let nested = |elements: usize, depth: usize| {
+        let list = vec!["a"; elements].join(",");
+        let (calls, ends) = ("array_remove(".repeat(depth), ",1)".repeat(depth));
+        format!("select {calls}array[{list}]{ends} as x from t")
+    };
+    let light = nested(100, 20);
+    for (view, query, spelled_out) in [
+        ("light", light, true),
+        ("deep", nested(10_000, 200), false),
+        ("long", nested(40_000, 1), false),
+    ] {
+        session
+            .query(&format!("create view {view} as {query}"))
+            .expect(view);
+        let asked = format!("select pg_get_viewdef('{view}'::regclass)");
+        let rows = session.rows(&asked).expect(view);
+        let shown = rows[0][0].as_deref().expect(view);
+        assert_eq!(shown.contains("t.a"), spelled_out, "{view}: {:.80}", shown);
+    }
+}
