@@ -19,6 +19,8 @@ mod query;
 #[cfg(test)]
 mod tests;
 
+pub use pretty::is_tighter_arithmetic;
+
 use mote_common::{SqlError, SqlResult};
 
 use super::{Expr, Query, Statement, TypeName};

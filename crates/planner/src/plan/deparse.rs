@@ -11,7 +11,7 @@ use mote_types::catalog::user::{is_composite, row_type};
 use mote_types::{ColumnType, Datum, FormatSettings, format, oid};
 
 use super::explain;
-use mote_grammar::ast::deparse::identifier;
+use mote_grammar::ast::deparse::{identifier, is_tighter_arithmetic};
 use mote_sql::builtin::function::FunctionId;
 use mote_sql::builtin::operator::{Operator, operators_of_function};
 use mote_sql::expr::*;
@@ -490,18 +490,7 @@ fn is_simple(expr: &Expr, parent: Parent<'_>) -> bool {
 
 /// Arithmetic inside arithmetic, by precedence and from left to right.
 fn binds_tighter(name: &str, parent: Parent<'_>) -> bool {
-    let Parent::Operator(outer, is_left) = parent else {
-        return false;
-    };
-    let rank = |name: &str| match name {
-        "+" | "-" => Some(1),
-        "*" | "/" | "%" => Some(2),
-        _ => None,
-    };
-    match (rank(name), rank(outer)) {
-        (Some(inner), Some(outer)) => inner > outer || inner == outer && is_left,
-        _ => false,
-    }
+    matches!(parent, Parent::Operator(outer, is_left) if is_tighter_arithmetic(name, outer, is_left))
 }
 
 #[cfg(test)]

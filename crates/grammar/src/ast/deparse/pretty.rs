@@ -44,15 +44,17 @@ fn is_literal(expr: &Expr) -> bool {
 
 /// Arithmetic inside arithmetic, by precedence and from left to right.
 fn binds_tighter(name: &str, parent: Parent<'_>) -> bool {
-    let Parent::Operator(outer, is_left) = parent else {
-        return false;
-    };
+    matches!(parent, Parent::Operator(outer, is_left) if is_tighter_arithmetic(name, outer, is_left))
+}
+
+/// Whether `inner` as an operand of `outer` needs no parentheses, for its precedence or because it is the left one.
+pub fn is_tighter_arithmetic(inner: &str, outer: &str, is_left: bool) -> bool {
     let rank = |name: &str| match name {
         "+" | "-" => Some(1),
         "*" | "/" | "%" => Some(2),
         _ => None,
     };
-    match (rank(name), rank(outer)) {
+    match (rank(inner), rank(outer)) {
         (Some(inner), Some(outer)) => inner > outer || inner == outer && is_left,
         _ => false,
     }
