@@ -90,16 +90,39 @@ pub fn shown_default(facts: &Facts<'_>, relation: &Relation, column: &Column, te
         let shown = condition::of_generated(facts, relation.oid, text);
         return shown.unwrap_or_else(|| shown_expression(facts, text));
     }
-    if let Some(spelled) = condition::of_default(facts, column.ty, text) {
-        return shown_expression(facts, &spelled);
+    if let Some(simple) = simple_default(column, text) {
+        debug_assert!(
+            condition::of_default(facts, column.ty, text).is_none_or(|spelled| spelled == simple),
+            "{text} is shown as {simple}"
+        );
+        return shown_expression(facts, &simple);
     }
-    let shown = shown_expression(facts, text);
-    let is_literal =
-        shown.len() > 1 && shown.starts_with('\'') && literal_start(&shown, shown.len() - 1) == 1;
-    let is_string = matches!(column.ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
-    match is_literal && is_string && column.domain.is_none() && shown.ends_with('\'') {
-        true => format!("{shown}::{}", format_type(column.ty.oid, -1)),
-        false => shown,
+    let spelled = condition::of_default(facts, column.ty, text);
+    shown_expression(facts, spelled.as_deref().unwrap_or(text))
+}
+
+/// What most defaults are, without binding them: clients ask for those of one table after the other, and each time all are made.
+fn simple_default(column: &Column, text: &str) -> Option<String> {
+    if column.domain.is_some() {
+        return None;
+    }
+    let is_count = !text.is_empty() && text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_string = text.len() > 1
+        && text.starts_with('\'')
+        && text.ends_with('\'')
+        && literal_start(text, text.len() - 1) == 1;
+    let of_sequence = text
+        .strip_prefix("nextval('")
+        .and_then(|rest| rest.strip_suffix("'::regclass)"));
+    match column.ty.oid {
+        oid::INT4 | oid::INT8 if of_sequence.is_some_and(|name| !name.contains('\'')) => Some(text.into()),
+        oid::INT2 | oid::INT4 | oid::INT8 if is_count && (text == "0" || !text.starts_with('0')) => {
+            Some(text.into())
+        }
+        oid::BOOL if matches!(text, "true" | "false") => Some(text.into()),
+        oid::TIMESTAMPTZ if matches!(text, "now()" | "CURRENT_TIMESTAMP") => Some(text.into()),
+        oid::TEXT | oid::VARCHAR if is_string => Some(format!("{text}::{}", format_type(column.ty.oid, -1))),
+        _ => None,
     }
 }
 
