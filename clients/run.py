@@ -164,8 +164,17 @@ def compare(suite, expected, actual):
     return result, not unexplained and not stale
 
 
-def page(suites, results, servers):
-    """The page: one table of all suites, then each suite's differences by reason."""
+def read_page(path):
+    """What the page says of each suite: the row of its table, and its section."""
+    text = path.read_text() if path.exists() else ""
+    rows = {name: line for line, name in re.findall(r"^(\| \[([^]]+)\]\(#.*)$", text, re.MULTILINE)}
+    sections = {part.split("\n", 1)[0]: ("## " + part).rstrip("\n").split("\n") for part in text.split("\n## ")[1:]}
+    return {name: (row, sections[name]) for name, row in rows.items() if name in sections}
+
+
+def page(suites, results, servers, before):
+    """The page: one table of all suites, then each suite's differences by reason. A suite without a result keeps what the
+    page said of it before."""
     lines = [
         "# Client suites on mote",
         "",
@@ -177,17 +186,21 @@ def page(suites, results, servers):
         "| suite | version | tests | pass on PostgreSQL 15 | of these on mote | |",
         "|---|---|---|---|---|---|",
     ]
-    shown = [suite for suite in suites if suite.name in results]
-    for suite in shown:
-        r = results[suite.name]
-        share = 100 * r["mote"] / r["postgres"] if r["postgres"] else 0
-        # Rounded down: 100 % is said only of all.
-        percent = f"{int(share * 10) / 10:.1f} %"
-        lines.append(f"| [{suite.name}](#{suite.name}) | {r['version']} | {r['tests']} | {r['postgres']} | {r['mote']} | {percent} |")
-    for suite in shown:
-        lines += ["", f"## {suite.name}", "", suite.about["title"], ""]
-        lines += differences_of(suite, results[suite.name]["differences"])
+    shown = [told(suite, results[suite.name]) if suite.name in results else before[suite.name]
+             for suite in suites if suite.name in results or suite.name in before]
+    lines += [row for row, _ in shown]
+    for _, section in shown:
+        lines += ["", *section]
     return "\n".join(lines) + "\n"
+
+
+def told(suite, r):
+    """What the page says of a suite by its result: a row and a section, as read_page reads them."""
+    share = 100 * r["mote"] / r["postgres"] if r["postgres"] else 0
+    # Rounded down: 100 % is said only of all.
+    percent = f"{int(share * 10) / 10:.1f} %"
+    row = f"| [{suite.name}](#{suite.name}) | {r['version']} | {r['tests']} | {r['postgres']} | {r['mote']} | {percent} |"
+    return row, [f"## {suite.name}", "", suite.about["title"], "", *differences_of(suite, r["differences"])]
 
 
 def differences_of(suite, differences):
@@ -220,7 +233,8 @@ def main():
         sys.exit(f"clients: no suite {', '.join(unknown)}; there are {', '.join(names)}")
     chosen = [suite for suite in every if not arguments.suites or suite.name in arguments.suites]
 
-    # Results of suites that do not run now are kept, so that the page shows all of them.
+    # Results of suites that do not run now are kept, so that the page shows all of them; where they are not (another
+    # checkout), the page's own lines are.
     WORK.mkdir(parents=True, exist_ok=True)
     kept = WORK / "results.json"
     results = json.loads(kept.read_text()) if kept.exists() else {}
@@ -235,7 +249,7 @@ def main():
             print(f"{suite.name} {r['version']}: {r['postgres']} of {r['tests']} pass on PostgreSQL, {r['mote']} of these on mote")
             kept.write_text(json.dumps(results, indent=1))
         versions = {"reference": postgres.version(), "server": mote.version()}
-    PAGE.write_text(page(every, results, versions))
+    PAGE.write_text(page(every, results, versions, read_page(PAGE)))
     return 0 if good else 1
 
 

@@ -46,6 +46,13 @@ draws_pages() {
     "${CHROMIUM:-chromium}" --version && [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ]
 }
 
+# Programs and test data take some 14 GB; a disk that is full in the middle makes tests fail that are not to blame.
+disk_needed_gb=16
+disk_free_gb=$(df -BG --output=avail . | tail -1 | tr -dc 0-9)
+if [ "$disk_free_gb" -lt "$disk_needed_gb" ]; then
+    echo "mote: $disk_free_gb GB of disk are free under $PWD; a whole run from a clean checkout takes up to $disk_needed_gb GB" >&2
+fi
+
 # What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, an etcd, Java for pgjdbc.
 # Debian's wrappers of psql and pgbench can be there without the programs: so they are run.
 need postgresql-client -- psql --version
