@@ -145,19 +145,18 @@ impl<'a> Facts<'a> {
         Some(&self.catalog.schemas.get(&oid)?.object.name)
     }
 
+    /// Whether a schema of a user is one of this database.
+    pub fn is_here(&self, schema: u32) -> bool {
+        let entry = self.catalog.schemas.get(&Oid(schema));
+        entry.is_some_and(|entry| entry.object.database == self.database().0)
+    }
+
     /// Relations of users in this database, in order of OIDs.
     pub fn relations(&self) -> Vec<Known<'_>> {
-        let database = self.database().0;
-        let here = |schema: u32| {
-            self.catalog
-                .schemas
-                .get(&Oid(schema))
-                .is_some_and(|entry| entry.object.database == database)
-        };
         let mut relations: Vec<Known<'_>> = self
             .catalog
             .relations()
-            .filter(|entry| here(entry.stored.schema))
+            .filter(|entry| self.is_here(entry.stored.schema))
             .map(|entry| Known {
                 stored: &entry.stored,
                 relation: &entry.described,
@@ -169,15 +168,10 @@ impl<'a> Facts<'a> {
 
     /// Functions and procedures of users in this database, in order of OIDs.
     pub fn routines(&self) -> Vec<&Routine> {
-        let database = self.database().0;
-        let here = |schema: u32| {
-            let entry = self.catalog.schemas.get(&Oid(schema));
-            entry.is_some_and(|entry| entry.object.database == database)
-        };
         let mut routines: Vec<&Routine> = self
             .catalog
             .routines()
-            .filter(|entry| here(entry.stored.schema))
+            .filter(|entry| self.is_here(entry.stored.schema))
             .map(|entry| &*entry.described)
             .collect();
         routines.sort_by_key(|routine| routine.oid);
@@ -186,13 +180,8 @@ impl<'a> Facts<'a> {
 
     /// Types that users made in this database, in order of OIDs.
     pub fn user_types(&self) -> Vec<&TypeEntry> {
-        let database = self.database().0;
-        let here = |schema: u32| {
-            let entry = self.catalog.schemas.get(&Oid(schema));
-            entry.is_some_and(|entry| entry.object.database == database)
-        };
         let types = self.catalog.user_types().map(|entry| &**entry);
-        let mut types: Vec<&TypeEntry> = types.filter(|entry| here(entry.stored.schema)).collect();
+        let mut types: Vec<&TypeEntry> = types.filter(|entry| self.is_here(entry.stored.schema)).collect();
         types.sort_by_key(|entry| entry.stored.oid);
         types
     }
@@ -238,8 +227,7 @@ impl<'a> Facts<'a> {
     /// The relation of this database that has the constraint or the trigger.
     pub fn relation_with_part(&self, part: Oid) -> Option<Known<'_>> {
         let entry = self.catalog.part_owner(part)?;
-        let schema = self.catalog.schemas.get(&Oid(entry.stored.schema))?;
-        (schema.object.database == self.database().0).then_some(Known {
+        self.is_here(entry.stored.schema).then_some(Known {
             stored: &entry.stored,
             relation: &entry.described,
         })
@@ -268,7 +256,6 @@ impl<'a> Facts<'a> {
             .map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)
     }
 
-    /// Whether a role is another, or belongs to it directly or through others.
     /// Whether the current user sees what sessions of a user do.
     pub fn sees_statistics_of(&self, user: Oid) -> bool {
         let own = &self.session.catalog.identity;
@@ -276,6 +263,7 @@ impl<'a> Facts<'a> {
         own.superuser || belongs(user) || belongs(PG_READ_ALL_STATS)
     }
 
+    /// Whether a role is another, or belongs to it directly or through others.
     pub fn is_member(&self, member: Oid, role: Oid) -> bool {
         let mut belongs = vec![member];
         let mut next = 0;

@@ -9,11 +9,11 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::{Callable, callables_named};
 use mote_sql::catalog::{CatalogView, RelationKind};
-use mote_types::catalog::user::{is_composite, number_of};
+use mote_types::catalog::user::{composite_oid, is_composite, number_of};
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::facts::Facts;
-use super::rows::attributes::default_oid;
+use super::rows::attributes::{default_column, default_oid};
 use super::text::{qualified, visible_name};
 use super::{definition, names};
 use crate::catalog_store::stored::StoredKind;
@@ -180,9 +180,12 @@ fn relation_parts(facts: &Facts<'_>, object: Oid) -> Option<(&'static str, Strin
 
 /// A composite type by the number that it has in pg_class.
 fn composite_type(facts: &Facts<'_>, object: Oid) -> Option<(String, String)> {
-    let row = row(facts, "pg_class", object)?;
-    let schema = facts.schema_name(number(&row, 2)?)?.to_string();
-    Some((schema, row.get(1)?.as_str()?.to_string()))
+    let stored = &facts.catalog.user_type(composite_oid(object)?)?.stored;
+    stored.attributes.as_ref()?;
+    Some((
+        facts.schema_name(Oid(stored.schema))?.to_string(),
+        stored.name.clone(),
+    ))
 }
 
 /// As its bare name finds it, or in full.
@@ -393,35 +396,32 @@ fn constraint(facts: &Facts<'_>, object: Oid) -> Identity {
 }
 
 fn default(facts: &Facts<'_>, object: Oid) -> Option<Known> {
-    for known in facts.relations() {
-        let relation = known.relation;
-        let has =
-            |column: &&mote_sql::catalog::Column| column.default.is_some() || column.generated.is_some();
-        for (position, column) in relation.columns.iter().enumerate() {
-            let is_it = default_oid(relation.oid, position as i16 + 1) == object;
-            let Some(column) = Some(column).filter(|column| is_it && !column.dropped).filter(has) else {
-                continue;
-            };
-            let table = qualified(&relation.schema, &relation.name);
-            return Some(Known {
-                description: format!(
-                    "default value for column {} of {}",
-                    column.name,
-                    described(facts, relation.oid)?
-                ),
-                schema: None,
-                name: None,
-                identity: format!("for {table}.{}", identifier(&column.name)),
-                object_names: vec![
-                    relation.schema.clone(),
-                    relation.name.clone(),
-                    column.name.clone(),
-                ],
-                object_args: Vec::new(),
-            });
-        }
+    let number = default_column(object)?;
+    let position = usize::try_from(number).ok()?.checked_sub(1)?;
+    // Asked for each row of pg_depend: no list of relations is made for it.
+    let mut relations = facts.catalog.relations().map(|entry| &entry.described);
+    let relation = relations.find(|found| default_oid(found.oid, number) == object)?;
+    if !facts.is_here(relation.schema_oid.0) {
+        return None;
     }
-    None
+    let column = relation.columns.get(position)?;
+    if column.dropped || column.default.is_none() && column.generated.is_none() {
+        return None;
+    }
+    let table = qualified(&relation.schema, &relation.name);
+    let described = described(facts, relation.oid)?;
+    Some(Known {
+        description: format!("default value for column {} of {described}", column.name),
+        schema: None,
+        name: None,
+        identity: format!("for {table}.{}", identifier(&column.name)),
+        object_names: vec![
+            relation.schema.clone(),
+            relation.name.clone(),
+            column.name.clone(),
+        ],
+        object_args: Vec::new(),
+    })
 }
 
 /// Something that a relation has: its name, in front of the relation's.

@@ -238,3 +238,8 @@ pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn default_oid(relation: Oid, number: i16) -> Oid {
     Oid(0x8000_0000 | (relation.0 << 11) & 0x7fff_f800 | number as u32 & 0x7ff)
 }
+
+/// The column of a default's number; `None` if it is no such number.
+pub fn default_column(default: Oid) -> Option<i16> {
+    (default.0 & 0x8000_0000 != 0).then_some((default.0 & 0x7ff) as i16)
+}
