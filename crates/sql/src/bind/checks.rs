@@ -6,30 +6,26 @@ use mote_common::SqlResult;
 
 use super::Binder;
 use super::relation_expression::{RelationExpression, bind_expression_over_relation};
-use crate::catalog::{CatalogView, ConstraintKind, Relation};
+use crate::catalog::{CatalogView, Relation};
 use crate::clause::Check;
 use crate::expr::Expr;
 
 /// The CHECK constraints of a relation, for rows that no plan was made for: those routed to it, and those of COPY.
 pub fn bind_checks(relation: &Arc<Relation>, catalog: &dyn CatalogView) -> SqlResult<Vec<Check>> {
-    let checks = relation
-        .constraints
-        .iter()
-        .filter_map(|constraint| match &constraint.kind {
-            ConstraintKind::Check(text) => Some((constraint, text)),
-            _ => None,
-        });
     let domains = unplanned_checks(relation, catalog)?;
     let domains = domains
         .into_iter()
         .map(|(name, condition)| Ok(Check { name, condition }));
-    let own = checks.map(|(constraint, text)| {
-        let purpose = RelationExpression::Check;
-        Ok(Check {
-            name: constraint.name.clone(),
-            condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
-        })
-    });
+    let own = relation
+        .check_constraints()
+        .into_iter()
+        .map(|(constraint, text)| {
+            let purpose = RelationExpression::Check;
+            Ok(Check {
+                name: constraint.name.clone(),
+                condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
+            })
+        });
     domains.chain(own).collect()
 }
 

@@ -180,6 +180,21 @@ impl Relation {
         ColumnType::new(named.unwrap_or(oid::RECORD))
     }
 
+    /// Its CHECK constraints and the texts of their conditions, in the order in which rows are tried: that of their names, so
+    /// that the same one is named whenever a row violates several.
+    pub fn check_constraints(&self) -> Vec<(&Constraint, &str)> {
+        let checks = self
+            .constraints
+            .iter()
+            .filter_map(|constraint| match &constraint.kind {
+                ConstraintKind::Check(text) => Some((constraint, text.as_str())),
+                _ => None,
+            });
+        let mut checks: Vec<_> = checks.collect();
+        checks.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        checks
+    }
+
     /// WITH CHECK OPTION of a view.
     pub fn check_option(&self) -> Option<CheckOption> {
         let value = self

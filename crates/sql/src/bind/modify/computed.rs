@@ -8,7 +8,7 @@ use mote_types::{ColumnType, Datum, oid};
 use crate::bind::Binder;
 use crate::bind::domain::column_default;
 use crate::bind::relation_expression::RelationExpression;
-use crate::catalog::{ConstraintKind, Relation};
+use crate::catalog::Relation;
 use crate::expr::{Expr, SequenceCall};
 use mote_grammar::ast::Location;
 
@@ -66,10 +66,7 @@ impl Binder<'_> {
 
     pub(in crate::bind) fn checks(&mut self, relation: &Arc<Relation>) -> SqlResult<Vec<(String, Expr)>> {
         let mut checks = self.domain_checks(relation)?;
-        for constraint in &relation.constraints {
-            let ConstraintKind::Check(text) = &constraint.kind else {
-                continue;
-            };
+        for (constraint, text) in relation.check_constraints() {
             let expr = self.stored_expression(text, relation, RelationExpression::Check, None)?;
             checks.push((constraint.name.clone(), expr));
         }

@@ -101,3 +101,15 @@ create table shown (a int, b numeric, c colour, v varchar(10), w text, d date, b
 alter table shown add check (a > 7) not valid;
 create domain word as text check (value ~ '^x') check (length(value) < 10 and value <> 'xy');
 select conname, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'shown'::regclass or contypid in ('word'::regtype, 'day'::regtype) order by conname;
+-- Which one is named where several are violated: the first by name, whichever was made first.
+create table named (a int, b int, constraint z check (a > 0), constraint y check (b > 0));
+insert into named values (-1, -1);
+alter table named add constraint x check (a + b > 0);
+insert into named values (-1, -1);
+insert into named values (1, 1);
+update named set a = -5, b = -5;
+alter table named rename constraint z to a;
+insert into named values (-1, -1);
+create table named_child () inherits (named);
+alter table named_child add constraint "0" check (a <> -1);
+insert into named_child values (-1, -1);
