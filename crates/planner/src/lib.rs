@@ -23,6 +23,13 @@ use mote_types::{ColumnType, oid};
 
 use plan::{OutputColumn, Plan, PlanBody};
 
+/// A statement whose names and types are known.
+pub enum Analyzed {
+    Query(bind::query::Bound),
+    /// Nothing is left to be planned.
+    Utility(Box<Plan>),
+}
+
 /// Turns a statement into a plan. A parameter type of zero means: infer it.
 ///
 /// Queries and modifying statements are bound and optimised; all others become [`PlanBody::Utility`], whose output
@@ -33,19 +40,37 @@ pub fn plan_statement(
     catalog: &dyn CatalogView,
     settings: &PlanSettings<'_>,
 ) -> SqlResult<Plan> {
+    plan_analyzed(analyze(statement, parameter_types, catalog, settings)?, settings)
+}
+
+/// The first half of [`plan_statement`]: names and types.
+pub fn analyze(
+    statement: &ParsedStatement,
+    parameter_types: &[Oid],
+    catalog: &dyn CatalogView,
+    settings: &PlanSettings<'_>,
+) -> SqlResult<Analyzed> {
     match &statement.statement {
         Statement::Query(_)
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Merge(_) => {
-            let bound = bind::bind_statement(&statement.statement, parameter_types, catalog, settings)?;
-            optimize::optimize(bound, settings.folder)
+            bind::bind_statement(&statement.statement, parameter_types, catalog, settings)
+                .map(Analyzed::Query)
         }
-        other => Ok(Plan {
+        other => Ok(Analyzed::Utility(Box::new(Plan {
             body: PlanBody::Utility(Arc::new(other.clone())),
             ..utility(statement, parameter_types, catalog, settings)?
-        }),
+        }))),
+    }
+}
+
+/// The second half: what PostgreSQL calls planning, whose time EXPLAIN and pg_stat_statements tell.
+pub fn plan_analyzed(analyzed: Analyzed, settings: &PlanSettings<'_>) -> SqlResult<Plan> {
+    match analyzed {
+        Analyzed::Query(bound) => optimize::optimize(bound, settings.folder),
+        Analyzed::Utility(plan) => Ok(*plan),
     }
 }
 

@@ -33,14 +33,13 @@ pub(super) fn rows(
     };
     // With the names of the EXPLAIN around it: variables stay parameters.
     let explained = Statement::new(statement.text.clone(), parsed, statement.names.clone());
-    let begun_ns = context.session.clock.monotonic_ns();
     let plan = explained.plan(context)?;
     let PlanBody::Query(query) = &plan.plan.body else {
         return Err(not_explained());
     };
-    let planned_ns = context.session.clock.monotonic_ns();
+    let begun_ns = context.session.clock.monotonic_ns();
     let mut about = About {
-        planning_ns: planned_ns.saturating_sub(begun_ns),
+        planning_ns: plan.planning_ns,
         ..About::default()
     };
     if !options.analyze {
@@ -50,7 +49,7 @@ pub(super) fn rows(
     let plan = explained.locked(context)?;
     let (measured, run) = run_measured(&plan, &options, parameters, context)?;
     // Locks and the start of the run are in it.
-    about.execution_ns = context.session.clock.monotonic_ns().saturating_sub(planned_ns);
+    about.execution_ns = context.session.clock.monotonic_ns().saturating_sub(begun_ns);
     about.run = Some(&run);
     context
         .session

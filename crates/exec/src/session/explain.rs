@@ -29,11 +29,15 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
         let options = read_options(statement, text)?;
-        // With EXECUTE this counts the computation of its arguments, too.
         let begun_ns = self.state.clock.monotonic_ns();
         let (prepared, plan, parameters) = self.explained(&statement.statement, text, host)?;
+        let planning_ns = match statement.statement {
+            // What it takes to come by the plan, with the computation of its arguments.
+            Statement::Execute(_) => self.state.clock.monotonic_ns().saturating_sub(begun_ns),
+            _ => plan.planning_ns,
+        };
         let mut about = About {
-            planning_ns: self.state.clock.monotonic_ns().saturating_sub(begun_ns),
+            planning_ns,
             ..About::default()
         };
         let PlanBody::Query(query) = &plan.plan.body else {

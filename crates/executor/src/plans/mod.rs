@@ -16,7 +16,7 @@ pub mod partition_locks;
 mod plan_cache;
 pub mod planning;
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mote_catalog::settings::PlanKey;
@@ -50,8 +50,10 @@ pub struct CachedPlan {
     pub counted_us: AtomicI64,
     /// It reads pg_prepared_statements or pg_cursors.
     pub reads_objects: bool,
-    /// How long planning it took, if somebody wants to know; 0 once it is counted.
-    pub planning_ns: AtomicU64,
+    /// How long planning it took: from names and types to the plan, as PostgreSQL counts it.
+    pub planning_ns: u64,
+    /// pg_stat_statements has not counted that yet, and wants to.
+    pub planning_to_count: AtomicBool,
 }
 
 /// Of a plan whose tables have grown or shrunk so far since that another may be better: no catalog has it.
@@ -66,10 +68,10 @@ const BAND_ROWS_MIN: f64 = 1000.0;
 impl CachedPlan {
     /// The time of planning, for the first who counts it.
     pub fn take_planning_ns(&self) -> Option<u64> {
-        // Relaxed: a number of its own. A load first: a plan is made once and run often.
-        let counted = self.planning_ns.load(Ordering::Relaxed) == 0;
-        let taken = (!counted).then(|| self.planning_ns.swap(0, Ordering::Relaxed));
-        taken.filter(|ns| *ns > 0)
+        // Relaxed: a flag of its own. A load first: a plan is made once and run often.
+        let to_count = self.planning_to_count.load(Ordering::Relaxed)
+            && self.planning_to_count.swap(false, Ordering::Relaxed);
+        to_count.then_some(self.planning_ns)
     }
 
     /// Notes whether the tables' rows are what the plan was made for.

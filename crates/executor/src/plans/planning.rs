@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mote_common::heap;
@@ -196,7 +196,7 @@ impl SessionState {
             true => OF_OWN_CHANGES,
             false => self.catalog.generation(),
         };
-        let begun_ns = self.times_planning().then(|| self.clock.monotonic_ns());
+        let mut planning_ns = 0;
         let plan = match statement {
             None => Plan::empty(),
             Some(statement) => {
@@ -207,11 +207,17 @@ impl SessionState {
                     parameters_known: false,
                     restricts_views: self.settings.effective.restricts_views,
                 };
-                let catalog = &self.catalog;
+                let (catalog, clock) = (&self.catalog, &self.clock);
                 let mut planned = None;
                 // Binder and planner recurse as deep as the statement nests.
                 host.on_large_stack(&mut || {
-                    planned = Some(mote_planner::plan_statement(statement, types, catalog, &settings));
+                    let analyzed = mote_planner::analyze(statement, types, catalog, &settings);
+                    planned = Some(analyzed.and_then(|analyzed| {
+                        let begun_ns = clock.monotonic_ns();
+                        let plan = mote_planner::plan_analyzed(analyzed, &settings);
+                        planning_ns = clock.monotonic_ns().saturating_sub(begun_ns);
+                        plan
+                    }));
                 });
                 planned.expect("the host runs the work")?
             }
@@ -250,9 +256,9 @@ impl SessionState {
                 let rows = relation.rows.get();
                 (relation, rows)
             });
-        let spent = |begun_ns| self.clock.monotonic_ns().saturating_sub(begun_ns).max(1);
         Ok(Arc::new(CachedPlan {
-            planning_ns: AtomicU64::new(begun_ns.map_or(0, spent)),
+            planning_ns,
+            planning_to_count: AtomicBool::new(self.times_planning()),
             reads_objects,
             planned_rows: planned_rows.collect(),
             counted_us: AtomicI64::new(self.statement_start_us),
