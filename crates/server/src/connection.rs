@@ -100,9 +100,10 @@ impl Connection {
         &mut self.wire.stream
     }
 
-    /// Sends held-back replies of an idle connection.
+    /// Sends the replies of an idle connection: those held back, and those that [`Connection::serve`] left.
     pub fn send_pending(&mut self) {
         self.wire.flush();
+        self.wire.rest();
         if self.wire.signals.is_notified() {
             // Notifications that waited for room.
             self.wire.waker.nudge();
@@ -114,6 +115,11 @@ impl Connection {
         if let Some(session) = &mut self.session {
             session.forget_operators();
         }
+    }
+
+    /// Whether replies stand in the buffer that nothing holds back.
+    pub fn has_unsent(&self) -> bool {
+        self.wire.unsent_bytes() > 0 && self.wire.pending_gate().is_nothing()
     }
 
     pub fn served(&self) -> Served {
@@ -130,6 +136,9 @@ impl Connection {
     }
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
+    ///
+    /// The last replies stay in the buffer: the event loop sends them together with those of other connections
+    /// ([`Connection::send_pending`]).
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
         self.wire.interruption.set_drained(false);
         let payer = FiberPayer {
@@ -161,9 +170,8 @@ impl Connection {
         {
             session.close();
         }
-        match self.closing {
-            true => self.wire.end(),
-            false => self.wire.flush(),
+        if self.closing {
+            self.wire.end();
         }
     }
 
@@ -196,6 +204,12 @@ impl Connection {
                 session.give_up_revoked();
             }
             self.check_idle_timeout()?;
+            if self.wire.interruption.is_drained() && !self.wire.signals.is_notified() {
+                // Here, not when they are sent: behind a gate that is reached already they would stand in the queue of
+                // their level, behind replies that wait for others.
+                self.wire.settle_gate();
+                return Ok(());
+            }
             self.wire.flush();
             // A client that does not read its notifications gets no more of them for now.
             if self.wire.signals.is_notified() && self.wire.unsent_bytes() <= NOTIFICATIONS_HIGH_WATER_BYTES {
@@ -203,7 +217,6 @@ impl Connection {
                 self.wire.flush();
             }
             if !self.wire.fill() {
-                self.wire.rest();
                 return Ok(());
             }
             self.idle_deadline_ns = None;

@@ -37,6 +37,8 @@ use crate::waker::{Place, SessionWaker};
 const STACKS_KEPT: usize = 64;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_TURN: usize = 256;
+/// Replies of so many connections are sent together at most: those of the first wait for the statements of the others.
+const OUTGOING_MAX: usize = 8;
 /// How long connections have to say good-bye when the server stops.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// Slices that a statement gets here (about a millisecond) before it goes on among the long ones. Statements of OLTP stay:
@@ -93,6 +95,8 @@ pub struct Worker {
     gated: Gate<Place>,
     /// To send now.
     released: Vec<Place>,
+    /// Idle connections whose last replies nobody has sent yet.
+    outgoing: Vec<Place>,
     timers: BinaryHeap<Reverse<(u64, usize, u64)>>,
     /// Used up a slice, a few of them at most.
     background: VecDeque<Place>,
@@ -121,6 +125,7 @@ impl Worker {
             stacks: Vec::new(),
             gated: Gate::default(),
             released: Vec::new(),
+            outgoing: Vec::with_capacity(OUTGOING_MAX),
             timers: BinaryHeap::new(),
             background: VecDeque::new(),
             stop_at_ns: None,
@@ -142,6 +147,7 @@ impl Worker {
                     return Some((place, fiber));
                 }
             }
+            self.send_outgoing();
             match self.stage {
                 Stage::Receive => {
                     self.shared.engine().request_flush();
@@ -343,7 +349,14 @@ impl Worker {
                 if self.stacks.len() < STACKS_KEPT {
                     self.stacks.push(stack);
                 }
+                let has_unsent = connection.has_unsent();
                 self.returned(place, connection);
+                if has_unsent {
+                    self.outgoing.push(place);
+                    if self.outgoing.len() >= OUTGOING_MAX {
+                        self.send_outgoing();
+                    }
+                }
             }
         }
         if missed {
@@ -417,6 +430,31 @@ impl Worker {
         self.inbox.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Sends what connections have left to be sent together: a client of several connections, which would be woken by
+    /// the first reply, finds them all. Who has been closed or runs again since has nothing to be sent here.
+    fn send_outgoing(&mut self) {
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for place in outgoing.drain(..) {
+            let Some(slot) = self.slots.get_mut(place.slot) else {
+                continue;
+            };
+            if slot.generation != place.generation {
+                continue;
+            }
+            match std::mem::take(&mut slot.tenant) {
+                Tenant::Idle(connection) => self.send_of_idle(place, connection),
+                other => slot.tenant = other,
+            }
+        }
+        self.outgoing = outgoing;
+    }
+
+    /// The bytes of an idle connection can go out without a coroutine. What the socket does not take waits for its event.
+    fn send_of_idle(&mut self, place: Place, mut connection: Box<Connection>) {
+        connection.send_pending();
+        self.returned(place, connection);
+    }
+
     /// Lets the replies go whose horizon has come.
     fn release_replies(&mut self) {
         let (shared, released) = (&*self.shared, &mut self.released);
@@ -435,11 +473,7 @@ impl Worker {
             }
             slot.gated = false;
             match std::mem::take(&mut slot.tenant) {
-                // Idle: its bytes can go out without a coroutine.
-                Tenant::Idle(mut connection) => {
-                    connection.send_pending();
-                    self.returned(place, connection);
-                }
+                Tenant::Idle(connection) => self.send_of_idle(place, connection),
                 other => {
                     slot.tenant = other;
                     self.ready.push_back(place);
