@@ -17,13 +17,16 @@ CARGO = source scripts/setup.sh && cargo
 
 SUITE ?=
 
-.PHONY: help build cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc debezium fuzz miri pictures lint clean
+.PHONY: help build pgo cluster-demo check test bench bench-compare seeds mariadb odbc conformance-isolation conformance-regress clients sim ledger ledger-cluster cdc debezium fuzz miri pictures lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 build: ## release binary: target/release/mote
 	@$(CARGO) build --release -p mote-cli
+
+pgo: ## the same, laid out by what servers do (profile-guided): target/pgo/mote; a quarter of an hour
+	@scripts/pgo.sh
 
 check: ## after a small change: formatting, layers, lints and quick tests of the crates that differ from the last commit
 	@scripts/check.sh

@@ -10,7 +10,8 @@
 # target/postgres18. The server refuses to run as root, so root hands it to the user named by POSTGRES18_USER.
 # Environment: POSTGRES18_PORT (5418), POSTGRES18_USER (postgres), POSTGRES18_SHARED_BUFFERS (8GB),
 # POSTGRES18_CONNECTIONS (600: max_connections), POSTGRES18_DIRECTORY (target/postgres18; put it on the disk whose
-# durability shall count).
+# durability shall count), POSTGRES18_SOCKETS (none: a directory that POSTGRES18_USER may write, for a Unix socket beside
+# the port: postgres://postgres@localhost:5418/postgres?host=DIRECTORY).
 set -eu
 
 version=18.1.0
@@ -21,6 +22,7 @@ port=${POSTGRES18_PORT:-5418}
 user=${POSTGRES18_USER:-postgres}
 shared_buffers=${POSTGRES18_SHARED_BUFFERS:-8GB}
 connections=${POSTGRES18_CONNECTIONS:-600}
+sockets=${POSTGRES18_SOCKETS:-}
 install=$directory/$version
 data=$directory/data
 
@@ -100,7 +102,7 @@ start() {
     running && return
     [ ! -f "$data/postmaster.pid" ] || gone "$(head -1 "$data/postmaster.pid")"
     unprivileged "$install/bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 \
-        -o "-p $port -c shared_buffers=$shared_buffers -c max_connections=$connections" start
+        -o "-p $port -c shared_buffers=$shared_buffers -c max_connections=$connections -c unix_socket_directories='$sockets'" start
 }
 
 url() {
@@ -127,7 +129,7 @@ remove)
     ;;
 url) url ;;
 *)
-    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

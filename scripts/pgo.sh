@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# A release binary that the compiler has laid out by what servers do: target/pgo/mote.
+#
+# Builds one that counts, trains it, and builds again by the counts.
+#
+# A statement of order entry runs through some 60 KB of code, twice the instruction cache, so what stands beside what
+# counts for as much as how much of it there is (docs/notebook/comparison.md). What training does not reach is compiled
+# as ever, only further away: so it begins with all statements that the tests compare with PostgreSQL, then order entry,
+# sysbench's transactions and TPC-H.
+#
+# Two builds and some two minutes of training: a quarter of an hour on two cores, 4 GB of disk while it runs.
+# Environment: PGO_DIRECTORY (target/pgo), PGO_PORT (5469).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/setup.sh
+
+directory=$(realpath -m "${PGO_DIRECTORY:-target/pgo}")
+port=${PGO_PORT:-5469}
+triple=$(rustc -vV | sed -n 's/^host: //p')
+counting=$directory/counting/$triple/release/mote
+profile=$directory/mote.profdata
+
+say() {
+    echo "pgo: $*" >&2
+}
+
+profdata() {
+    local tool
+    tool=$(compgen -G "$(rustc --print sysroot)/lib/rustlib/$triple/bin/llvm-profdata" || command -v llvm-profdata) || {
+        say "llvm-profdata is missing: rustup component add llvm-tools"
+        exit 2
+    }
+    "$tool" "$@"
+}
+
+# build NAME RUSTFLAGS: with --target, so that what runs while building is not compiled for it.
+build() {
+    CARGO_INCREMENTAL=0 RUSTFLAGS=$2 cargo build --release -p mote-cli --target "$triple" --target-dir "$directory/$1"
+}
+
+# Statements of every kind, some of which fail: what they answer is the tests' business.
+statements() {
+    local data=$directory/data script
+    rm -rf "$data"
+    "$counting" serve --data "$data" --listen "127.0.0.1:$port" 2>"$directory/serve.log" &
+    local server=$!
+    until psql -h 127.0.0.1 -p "$port" -U postgres -qAtc 'select 1' postgres >/dev/null 2>&1; do
+        kill -0 "$server" || { cat "$directory/serve.log" >&2; exit 1; }
+        sleep 0.2
+    done
+    for script in tests/it/tests/sql_differential/scripts/*.sql; do
+        psql -h 127.0.0.1 -p "$port" -U postgres -q -f "$script" postgres >/dev/null 2>&1 || true
+    done
+    kill "$server"
+    wait "$server" || true
+    rm -rf "$data"
+}
+
+train() {
+    rm -rf "$directory/counts"
+    say "training: statements"
+    statements
+    say "training: order entry by statements and by procedures"
+    "$counting" bench tpcc -w 4 -c 16 -d 20 --warmup 1 --no-check -q >"$directory/train.log"
+    "$counting" bench tpcc -w 2 -c 16 -d 8 --warmup 1 --no-check -q --execution procedures >>"$directory/train.log"
+    say "training: sysbench's transactions, TPC-H's queries"
+    "$counting" bench sysbench --workload all --threads 16 -d 2 --warmup 1 -q >>"$directory/train.log"
+    "$counting" bench tpch --scale 0.02 --runs 1 -q >>"$directory/train.log"
+    profdata merge -o "$profile" "$directory"/counts/*.profraw
+}
+
+mkdir -p "$directory"
+say "building the binary that counts"
+# Unused functions of a library in C name others that nobody has: the linker must drop them, as it does without counts.
+build counting "-Cprofile-generate=$directory/counts -Clink-arg=-Wl,--gc-sections"
+train
+rm -rf "$directory/counting"
+say "building by the counts"
+build by-counts "-Cprofile-use=$profile"
+cp "$directory/by-counts/$triple/release/mote" "$directory/mote"
+say "$directory/mote"
