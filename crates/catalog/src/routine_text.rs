@@ -4,6 +4,7 @@ use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::CatalogView;
 use mote_sql::routine::{ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType};
+use mote_types::format_type;
 
 /// A type's name where no catalog is at hand: a row type shows as record.
 pub fn type_text(ty: RoutineType) -> String {
@@ -13,7 +14,8 @@ pub fn type_text(ty: RoutineType) -> String {
 /// A type's name, as format_type shows it.
 pub fn type_name(ty: RoutineType, catalog: &dyn CatalogView) -> String {
     let Some(relation) = ty.row_of.and_then(|row| catalog.relation(row)) else {
-        return ty.ty.name();
+        // Without a modifier: -1 would print `bpchar` for `character`.
+        return format_type(ty.ty.oid, -2);
     };
     let visible = catalog.relation_by_name(None, &relation.name);
     match visible.is_some_and(|visible| visible.oid == relation.oid) {

@@ -40,7 +40,9 @@ pub fn is_overloaded(name: &str) -> bool {
     let scalars = FUNCTIONS.iter().filter(|function| function.name == name).count();
     let aggregates = AGGREGATES.iter().filter(|function| function.name == name).count();
     let windows = WINDOWS.iter().filter(|function| function.name == name).count();
-    scalars + aggregates + windows > 1
+    let internals = INTERNALS.iter().filter(|function| function.name == name).count();
+    let supports = SUPPORT_FUNCTIONS.iter().filter(|function| function.name == name).count();
+    scalars + aggregates + windows + internals + supports > 1
 }
 
 /// The OID of the function of this name with exactly these arguments.
@@ -62,6 +64,22 @@ pub fn function_oid_of(name: &str, arguments: &[Oid]) -> Option<Oid> {
         .map(|function| function.oid)
         .or_else(|| aggregate().map(|function| function.oid))
         .or_else(|| window().map(|function| function.oid))
+        .or_else(|| uncalled_function_of(name, arguments))
+}
+
+/// Those that no plan calls are found by name all the same: clients tell array types by `array_in`'s number.
+fn uncalled_function_of(name: &str, arguments: &[Oid]) -> Option<Oid> {
+    let takes = |listed: &[u32]| listed.iter().copied().map(Oid).eq(arguments.iter().copied());
+    let support = SUPPORT_FUNCTIONS
+        .iter()
+        .find(|f| f.name == name && takes(f.arguments))
+        .map(|function| function.oid);
+    support.or_else(|| {
+        INTERNALS
+            .iter()
+            .find(|f| f.name == name && takes(f.arguments))
+            .map(|function| Oid(function.oid))
+    })
 }
 
 /// Name, arguments and result of a function of any kind.
@@ -130,12 +148,12 @@ pub struct FunctionFacts {
 }
 
 impl FunctionFacts {
-    /// The argument types as pg_get_function_arguments shows them.
+    /// The argument types as pg_get_function_arguments shows them: without a modifier, so `character` and not `bpchar`.
     pub fn argument_list(&self) -> String {
         let types: Vec<String> = self
             .arguments
             .iter()
-            .map(|&ty| mote_types::format_type(ty, -1))
+            .map(|&ty| mote_types::format_type(ty, -2))
             .collect();
         types.join(", ")
     }

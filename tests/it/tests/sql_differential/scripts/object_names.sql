@@ -91,3 +91,18 @@ end $$;
 set client_min_messages = warning;
 drop schema named cascade;
 drop role object_names_role;
+
+-- Functions that no query calls are found by their names all the same: clients look for array types by that of array_in.
+select 'array_in(cstring,oid,integer)'::regprocedure, 'array_recv(internal, oid, int4)'::regprocedure,
+  'int4_sum(bigint, integer)'::regprocedure::oid, to_regprocedure('array_in(cstring)');
+select typname, typarray::regtype from pg_type where typinput = 'array_in(cstring,oid,integer)'::regprocedure
+  and typname in ('_int4', '_text', 'int4') order by 1;
+select to_regproc('int4'), to_regproc('array_in'), 'text(boolean)'::regprocedure;
+
+-- Types of arguments have no modifiers.
+create function unmodified(char, char[], bpchar, bit, bit[]) returns char language sql as 'select $1';
+select 'unmodified'::regproc::regprocedure, pg_get_function_arguments('unmodified'::regproc),
+  pg_get_function_identity_arguments('unmodified'::regproc), pg_get_function_result('unmodified'::regproc);
+select pg_get_functiondef('unmodified'::regproc);
+select 'bpcharlt'::regproc::regprocedure, pg_get_function_arguments('bpcharlt'::regproc);
+drop function unmodified;
