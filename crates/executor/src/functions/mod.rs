@@ -19,6 +19,7 @@ pub mod aggregate;
 pub mod array;
 pub mod backup;
 mod snapshot;
+pub mod catalog_rows;
 mod catalog_text;
 pub mod datetime;
 mod extension;
@@ -185,7 +186,9 @@ fn written_body(name: &str) -> Option<Body> {
 
 /// The body of a set-returning function.
 pub fn set_body(name: &str) -> Option<SetFunction> {
-    set_returning::body(name).or_else(|| snapshot::set_body(name))
+    set_returning::body(name)
+        .or_else(|| snapshot::set_body(name))
+        .or_else(|| catalog_rows::set_body(name))
 }
 
 /// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`; those with a folder of

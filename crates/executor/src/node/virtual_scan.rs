@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlResult};
-use mote_engine::Snapshot;
+use mote_common::SqlResult;
 use mote_planner::plan::measured::Observed;
 use mote_planner::plan::node;
 use mote_planner::plan::node::ScanColumn;
@@ -11,11 +10,9 @@ use mote_sql::catalog::Relation;
 use mote_types::{Datum, Record};
 
 use super::Operator;
-use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
-use crate::large_object;
+use crate::functions::catalog_rows;
 use crate::runtime::Runtime;
-use mote_catalog::views::{Source, TABLES};
 
 /// A compiled scan of a relation of pg_catalog or information_schema.
 pub struct Program {
@@ -74,34 +71,11 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
     }
 }
 
-/// Rows of the relation as this statement may see them, pg_largeobject's from the snapshot.
-fn make_rows(
-    relation: Oid,
-    snapshot: &Snapshot,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<Vec<Vec<Datum>>> {
-    let source = Source {
-        session: context.session.reader(),
-        transaction: context.transaction,
-        engine: context.database.engine(),
-        directory: context.database.sessions(),
-        upkeep: context.database.upkeep(),
-        cluster: context.database.cluster(),
-        hba: context.database.hba(),
-        server_settings: context.database.server_settings(),
-        shared_resets: context.database.shared_resets(),
-    };
-    let mut rows = TABLES.rows(relation, &source, context.host)?;
-    // Behind the catalog's own: these are rows of tables, which only a running statement can read.
-    large_object::shown::append(relation, &mut rows, snapshot, context)?;
-    Ok(rows)
-}
-
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.rows.is_none() {
             let snapshot = runtime.snapshot();
-            let rows = make_rows(self.program.relation.oid, snapshot, runtime.context())?;
+            let rows = catalog_rows::made(self.program.relation.oid, snapshot, runtime.context())?;
             self.rows = Some(rows);
             self.position = 0;
         }

@@ -94,3 +94,7 @@ create extension pgcrypto;
 select digest('a', 'md5');
 rollback;
 select digest('a', 'md5');
+
+-- What the views read.
+select name, default_version, comment from pg_available_extensions() where name in ('citext', 'plpgsql', 'hstore') order by 1;
+select name, version, superuser, trusted, relocatable, schema, requires from pg_available_extension_versions() where name = 'plpgsql';

@@ -44,3 +44,17 @@ set time zone interval '20' minute; show timezone; select timestamptz '2024-07-0
 set timezone to '<+01:30>-01:30'; show timezone; select timestamptz '2024-07-01 00:00Z'; reset timezone;
 set time zone interval '1 month';
 set time zone interval '1 day';
+
+-- What the view reads in PostgreSQL may be called: tools read it in place of pg_settings.
+select name, setting, vartype, min_val, enumvals, boot_val, pending_restart from pg_show_all_settings()
+where name in ('DateStyle', 'default_transaction_isolation', 'enable_seqscan', 'statement_timeout') order by 1;
+select count(*) from pg_catalog.pg_show_all_settings() s full join pg_settings v using (name) where s.setting is distinct from v.setting;
+select (select st.setting from pg_show_all_settings() st where st.name = 'default_table_access_method');
+select count(*) > 300 from pg_timezone_names();
+select * from pg_timezone_names() where name = 'Etc/UTC';
+select * from pg_timezone_abbrevs() where abbrev = 'UTC';
+select count(*) from pg_show_all_file_settings() where false;
+select line_number from pg_hba_file_rules() where false;
+create table locked_status (a int); begin; lock table locked_status in share mode;
+select locktype, mode, granted from pg_lock_status() where relation = 'locked_status'::regclass;
+rollback; drop table locked_status;
