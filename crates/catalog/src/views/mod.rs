@@ -30,6 +30,7 @@ mod session_objects;
 pub mod text;
 pub mod updatable;
 pub mod view_text;
+mod view_tree;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,8 @@ pub use rows::partitions;
 pub use rows::publications::{identity_index_of, is_publishable, tables_of as publication_tables};
 pub use rows::routines::{Shown, shown as shown_routine};
 pub use session_objects::{CursorFacts, PreparedFacts, SessionObjects, shows_session_objects};
+
+const PG_REWRITE: Oid = Oid(2618);
 
 /// The relations that are made by code.
 pub static TABLES: Tables = Tables;
@@ -85,10 +88,11 @@ impl Tables {
                     resets: source.shared_resets.current(),
                     ..Facts::new(source.session, source.engine)
                 };
-                if entry.relation.schema_oid != INFORMATION_SCHEMA {
+                // They tell which views can be written through, and where the columns of views come from: for that
+                // views are bound.
+                if entry.relation.schema_oid != INFORMATION_SCHEMA && relation != PG_REWRITE {
                     return make(&facts);
                 }
-                // It tells which views can be written through: for that they are bound.
                 let mut result = Ok(Vec::new());
                 host.on_large_stack(&mut || result = make(&facts));
                 result

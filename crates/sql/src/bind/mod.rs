@@ -69,6 +69,7 @@ mod trace;
 mod trigger;
 mod type_name;
 mod updatable_view;
+mod view_origins;
 pub mod user_cast;
 mod window;
 mod with;
@@ -90,6 +91,7 @@ pub use trigger::{
 };
 pub use type_name::{array_element, named_type, parse_type_name, resolve_declared_type, resolve_type_name};
 pub use updatable_view::updatable_columns;
+pub use view_origins::view_origins;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
 use scope::Level;

@@ -19,6 +19,7 @@ use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, 
 use crate::views::rows::acl::acl;
 use crate::views::rows::extensions;
 use crate::views::text::{default_acl, shown_part};
+use crate::views::view_tree;
 
 /// Bits of pg_index.indoption.
 const OPTION_DESCENDING: i16 = 1;
@@ -231,7 +232,7 @@ pub fn rewrite(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             'O',
             true,
             "<>",
-            relation.view_query.as_deref()
+            view_tree::action(relation, facts.session.catalog)
         ]
     });
     Ok(rows.collect())

@@ -74,3 +74,18 @@ select typname, pg_type_is_visible(oid) from pg_type where typname like '%rowed%
 set search_path = aside, public;
 select typname, pg_type_is_visible(oid) from pg_type where typname like '%rowed%' order by 1;
 reset search_path;
+
+-- The columns that a view shows, by its rule's tree.
+create table shown_base (id int primary key, n text, "Odd (col)" int);
+create view shown_view as select s.id as key, upper(n) as big, s."Odd (col)" from shown_base s;
+create view shown_above as select v.*, b.n from shown_view v join shown_base b on b.id = v.key;
+create view shown_groups as select n, count(*) as rows, max(id) from shown_base group by n;
+create view shown_both as select id, n from shown_base union select key, big from shown_view;
+create view shown_within as with x as (select id, n from shown_base) select x.n, y.id from x, (select id from shown_base) y order by x.id;
+create materialized view shown_kept as select id, 1 as one from shown_base;
+select ev_class::regclass, m[1] as resno, m[2]::oid::regclass, m[3] as column
+from pg_rewrite, regexp_matches(ev_action::text, ':resno ([0-9]+) :resname [^<][^}]*:resorigtbl ([0-9]+) :resorigcol ([0-9]+)', 'g') m
+where ev_class in ('shown_view'::regclass, 'shown_above'::regclass, 'shown_groups'::regclass, 'shown_kept'::regclass) order by 1, m[1]::int;
+select ev_class::regclass, ev_action::text ~ '^[(][{]QUERY :commandType 1 ', ev_action::text ~ ':resname big ', ev_action::text ~ ':resname Odd.. .col.. '
+from pg_rewrite where ev_class = 'shown_view'::regclass;
+drop table shown_base cascade;
