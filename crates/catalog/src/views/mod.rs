@@ -49,7 +49,9 @@ pub use rows::descriptions::{find as find_comment, find_shared as find_shared_co
 pub use rows::domains;
 pub use rows::partitions;
 pub use rows::publications::{identity_index_of, is_publishable, tables_of as publication_tables};
+pub use rows::relations::attribute_numbers;
 pub use rows::routines::{Shown, shown as shown_routine};
+pub use rows::schema_types::TypeDescription;
 pub use session_objects::{CursorFacts, PreparedFacts, SessionObjects, shows_session_objects};
 
 const PG_REWRITE: Oid = Oid(2618);

@@ -41,7 +41,10 @@ pub fn is_overloaded(name: &str) -> bool {
     let aggregates = AGGREGATES.iter().filter(|function| function.name == name).count();
     let windows = WINDOWS.iter().filter(|function| function.name == name).count();
     let internals = INTERNALS.iter().filter(|function| function.name == name).count();
-    let supports = SUPPORT_FUNCTIONS.iter().filter(|function| function.name == name).count();
+    let supports = SUPPORT_FUNCTIONS
+        .iter()
+        .filter(|function| function.name == name)
+        .count();
     scalars + aggregates + windows + internals + supports > 1
 }
 

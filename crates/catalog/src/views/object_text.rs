@@ -8,8 +8,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::TypeName;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_types::catalog::type_shape;
 use mote_types::catalog::user::{composite_oid, is_composite, is_user_type, number_of, row_type};
+use mote_types::catalog::{type_shape, unsupported_type_named_by, unsupported_type_number};
 use mote_types::{ColumnType, format_type, oid, parse_type, type_by_name};
 
 use super::names;
@@ -143,7 +143,8 @@ fn type_number(text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
     };
     let (schema, name) = split_name(name);
     let Some(found) = mote_sql::bind::named_type(schema.as_deref(), &name, known) else {
-        return Err(refused);
+        let number = unsupported_type_number(&name).filter(|_| names_builtins(&schema) && !is_array);
+        return number.ok_or(refused);
     };
     let ty = ColumnType::new(found);
     match (is_array, ty.array_of()) {
@@ -189,7 +190,9 @@ pub fn name(ty: Oid, object: Oid, known: &dyn ObjectNames) -> Option<String> {
         oid::REGTYPE if is_user_type(object) => {
             Some(format_type(object, -2)).filter(|name| !name.starts_with("???"))
         }
-        oid::REGTYPE => type_shape(object).map(|_| format_type(object, -2)),
+        oid::REGTYPE => type_shape(object)
+            .map(|_| format_type(object, -2))
+            .or_else(|| unsupported_type_named_by(object).map(str::to_owned)),
         oid::REGNAMESPACE => schema_name(object)
             .map(str::to_owned)
             .or_else(|| known.schema_name(object))

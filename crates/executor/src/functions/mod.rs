@@ -25,6 +25,7 @@ pub mod datetime;
 mod extension;
 pub mod formatting;
 mod helper;
+mod information;
 mod keywords;
 mod large_object;
 mod ordered_set;
@@ -171,6 +172,7 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| random::body(name))
         .or_else(|| type_io::body(name))
         .or_else(|| helper::body(name))
+        .or_else(|| information::body(name))
         .or_else(|| formatting::body(name))
         .or_else(|| datetime::body(name))
         .or_else(|| array::body(name))

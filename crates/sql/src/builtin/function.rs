@@ -20,6 +20,7 @@ mod enums;
 mod geometry;
 mod helper;
 mod hstore;
+mod information;
 mod integer;
 mod json;
 mod large_object;
@@ -120,6 +121,7 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     type_io::SIGNATURES,
     helper::SIGNATURES,
     hstore::SIGNATURES,
+    information::SIGNATURES,
 ];
 
 /// The functions by which types are read and written.

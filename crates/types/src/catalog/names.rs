@@ -32,11 +32,21 @@ const ALIASES: &[(&str, Oid)] = &[
 ];
 
 /// PostgreSQL types mote does not have: they answer 0A000, not "does not exist".
-const UNSUPPORTED: &[&str] = &["tsquery", "tsvector", "xml"];
+const UNSUPPORTED: &[(&str, Oid)] = &[("tsquery", Oid(3615)), ("tsvector", Oid(3614)), ("xml", Oid(142))];
 
 /// True for a type PostgreSQL has and mote does not.
 pub fn unsupported_type_name(name: &str) -> bool {
-    UNSUPPORTED.contains(&name)
+    unsupported_type_number(name).is_some()
+}
+
+/// The number of such a type in PostgreSQL: queries that ask whether a column is one of several types name it.
+pub fn unsupported_type_number(name: &str) -> Option<Oid> {
+    UNSUPPORTED.iter().find(|ty| ty.0 == name).map(|ty| ty.1)
+}
+
+/// The name of such a type by its number.
+pub fn unsupported_type_named_by(oid: Oid) -> Option<&'static str> {
+    UNSUPPORTED.iter().find(|ty| ty.1 == oid).map(|ty| ty.0)
 }
 
 /// Finds a built-in type, but none of an extension, by catalog name (`int4`, `bpchar`, `_int4`) or SQL alias (`integer`, `double precision`).

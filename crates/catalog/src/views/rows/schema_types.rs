@@ -113,9 +113,10 @@ fn interval_fields(ty: ColumnType) -> Option<String> {
         return None;
     }
     let shown = format_type(ty.oid, ty.typmod).to_ascii_uppercase();
-    let fields = shown.strip_prefix("INTERVAL")?.trim();
-    let fields = fields.split('(').next().unwrap_or("").trim();
-    (!fields.is_empty()).then(|| fields.to_string())
+    // A precision stands behind the fields, or behind the name where there are none.
+    let behind = shown.strip_prefix("INTERVAL")?;
+    let fields = behind.trim_start_matches(|c: char| matches!(c, '(' | ')' | '0'..='9'));
+    fields.strip_prefix(' ').map(str::to_owned)
 }
 
 /// Bits of an integer type.

@@ -75,6 +75,27 @@ set search_path = aside, public;
 select typname, pg_type_is_visible(oid) from pg_type where typname like '%rowed%' order by 1;
 reset search_path;
 
+-- What information_schema is made of, which clients call over the catalogs: how a column's type is described, beneath a domain.
+create domain described_domain as varchar(7);
+create table described_types (a int, b described_domain, c varchar(5), d numeric(8, 2), e interval day to second(2), f time(3), g bit(4), h text, i float8, j date,
+  k interval(3), l interval second(4), m interval year to month);
+select a.attname, information_schema._pg_truetypid(a.*, t.*)::regtype, information_schema._pg_truetypmod(a, t),
+  information_schema._pg_char_max_length(information_schema._pg_truetypid(a.*, t.*), information_schema._pg_truetypmod(a.*, t.*)) as chars,
+  information_schema._pg_char_octet_length(information_schema._pg_truetypid(a.*, t.*), information_schema._pg_truetypmod(a.*, t.*)) as octets,
+  information_schema._pg_numeric_precision(atttypid, atttypmod) as precision, information_schema._pg_numeric_precision_radix(atttypid, atttypmod) as radix,
+  information_schema._pg_numeric_scale(atttypid, atttypmod) as scale, information_schema._pg_datetime_precision(atttypid, atttypmod) as fraction,
+  information_schema._pg_interval_type(atttypid, atttypmod) as fields
+from pg_attribute a join pg_type t on t.oid = a.atttypid where attrelid = 'described_types'::regclass and attnum > 0 order by attnum;
+create index described_index on described_types (d, a) include (c);
+select n, information_schema._pg_index_position('described_index'::regclass, n::int2) from generate_series(1, 4) n;
+select information_schema._pg_index_position(0, 1::int2);
+select column_name, interval_type from information_schema.columns where table_name = 'described_types' and interval_type is not null order by 1;
+drop table described_types;
+drop domain described_domain;
+
+-- Types that a query asks for by their names.
+select 142::oid::regtype, 'pg_catalog.tsvector'::regtype::oid, 25::oid in ('bytea'::regtype, 'xml'::regtype, 'text'::regtype), to_regtype('tsquery');
+
 -- The columns that a view shows, by its rule's tree.
 create table shown_base (id int primary key, n text, "Odd (col)" int);
 create view shown_view as select s.id as key, upper(n) as big, s."Odd (col)" from shown_base s;
