@@ -197,9 +197,9 @@ fn store(
     for constraint in constraints {
         // They may reference a key of this very table, which must exist by then.
         if let ConstraintKind::ForeignKey(_) = constraint.kind {
-            foreign_keys.push(PendingForeignKey(constraint.clone()));
+            foreign_keys.push(PendingForeignKey(of_new_table(constraint)));
         } else {
-            constraint::add(constraint, &mut table, context)?;
+            constraint::add(&of_new_table(constraint), &mut table, context)?;
         }
     }
     if !table.constraints.is_empty() || !table.indexes.is_empty() {
@@ -211,6 +211,14 @@ fn store(
         write::put(StoredObject::Relation(table.clone()), context)?;
     }
     Ok(())
+}
+
+/// NOT VALID says nothing of a table without rows: all that will be there is checked.
+fn of_new_table(constraint: &Constraint) -> Constraint {
+    Constraint {
+        not_valid: false,
+        ..constraint.clone()
+    }
 }
 
 /// 0A000 for clauses that are parsed and not implemented.

@@ -113,3 +113,11 @@ insert into named values (-1, -1);
 create table named_child () inherits (named);
 alter table named_child add constraint "0" check (a <> -1);
 insert into named_child values (-1, -1);
+
+-- NOT VALID says nothing of a table that is new.
+create table valid_target (a int primary key);
+create table valid_new (a int, b int, constraint valid_key foreign key (a) references valid_target not valid, constraint valid_check check (b > 0) not valid);
+select conname, convalidated, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'valid_new'::regclass order by 1;
+alter table valid_new add constraint valid_later check (b < 9) not valid;
+select conname, convalidated from pg_constraint where conrelid = 'valid_new'::regclass order by 1;
+drop table valid_new, valid_target;
