@@ -9,8 +9,8 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{
-    cast, domain, dropping, extension, function, large_object, privileges, publication, role, schema,
-    user_type,
+    cast, composite_type, domain, dropping, extension, function, large_object, privileges, publication, role,
+    schema, user_type,
 };
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
@@ -107,28 +107,34 @@ fn on_relation(
     write::put(StoredObject::Relation(relation), context)
 }
 
-/// On `[schema.]relation.column`.
+/// On `[schema.]relation.column`; an attribute is a column of its composite type.
 fn on_column(
     name: &QualifiedName,
     text: Option<String>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
-    let owner = relation.name.clone();
+    let owner = schema::relation_of_part(name);
+    let missing = || {
+        // The relation as it is written, with its schema.
+        let owner = name.parts[..name.parts.len() - 1].join(".");
+        let message = format!(
+            "column \"{}\" of relation \"{owner}\" does not exist",
+            name.last()
+        );
+        SqlError::new(state::UNDEFINED_COLUMN, message)
+    };
+    if let Some(mut ty) = composite_type::to_comment_on(&owner, context)? {
+        let mut attributes = ty.attributes.iter_mut().flatten();
+        let attribute = attributes.find(|attribute| !attribute.dropped && attribute.name == name.last());
+        attribute.ok_or_else(missing)?.comment = text;
+        return write::put(StoredObject::Type(ty), context);
+    }
+    let mut relation = relation_to_change(&owner, context)?;
     let column = relation
         .columns
         .iter_mut()
         .find(|column| !column.dropped && column.name == name.last());
-    let column = column.ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_COLUMN,
-            format!(
-                "column \"{}\" of relation \"{owner}\" does not exist",
-                name.last()
-            ),
-        )
-    })?;
-    column.comment = text;
+    column.ok_or_else(missing)?.comment = text;
     write::put(StoredObject::Relation(relation), context)
 }
 

@@ -16,7 +16,7 @@ use mote_grammar::ast::{
 };
 use mote_sql::catalog::CatalogView;
 use mote_types::catalog::range::range_of;
-use mote_types::catalog::user::composite_oid;
+use mote_types::catalog::user::{composite_oid, is_composite};
 use mote_types::{ColumnType, format_type};
 
 use super::{columns, schema, user_type, uses};
@@ -123,6 +123,28 @@ fn to_change(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResu
             format!("relation \"{}\" does not exist", qualified.parts.join(".")),
         )),
     }
+}
+
+/// The composite type of this name, for its owner, where no relation bears it: COMMENT speaks of it as of a relation.
+pub(super) fn to_comment_on(
+    name: &RelationName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<StoredUserType>> {
+    let catalog = &context.session.catalog;
+    let schema = name.schema.as_deref();
+    let found = mote_sql::bind::named_type(schema, &name.name, catalog);
+    let is_relation = catalog.relation_by_name(schema, &name.name).is_some();
+    if is_relation || !found.is_some_and(is_composite) {
+        return Ok(None);
+    }
+    let found = to_change(name, context);
+    found.map(Some).map_err(|error| match error.state() {
+        state::INSUFFICIENT_PRIVILEGE => {
+            let message = format!("must be owner of relation {}", name.name);
+            SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
+        }
+        _ => error,
+    })
 }
 
 /// 42809 for a relation that is no composite type.

@@ -117,14 +117,9 @@ pub fn body(name: &str) -> Option<Body> {
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
         "shobj_description" => Body::Runtime(shared_comment),
         "col_description" => Body::Runtime(|runtime, _, a| {
-            let relation = runtime.session().catalog.relation(Oid(oid_value(&a[0])));
-            let position = usize::try_from(int4(&a[1]) - 1).ok();
-            let column = relation
-                .as_ref()
-                .and_then(|relation| relation.columns.get(position?));
-            Ok(column
-                .and_then(|column| column.comment.as_deref())
-                .map_or(Datum::Null, Datum::from))
+            let relation = Oid(oid_value(&a[0]));
+            let found = find_comment(&facts(runtime), relation, Some("pg_class"), int4(&a[1]));
+            Ok(found.map_or(Datum::Null, Datum::from))
         }),
         "pg_describe_object" => Body::Runtime(|runtime, _, a| {
             let found = object_identity(runtime, a)?.and_then(|found| found.known);

@@ -2,6 +2,7 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_types::Datum;
+use mote_types::catalog::user::number_of;
 
 use crate::views::facts::{Facts, Known};
 use crate::views::row::row;
@@ -80,6 +81,17 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
 fn of_types<'f>(facts: &'f Facts<'_>, comments: &mut Vec<Comment<'f>>) {
     for entry in facts.user_types() {
         comments.extend(whole(TYPE, entry.stored.oid, &entry.stored.comment));
+        // Those on attributes belong to the relation that a composite type has.
+        let attributes = entry.stored.attributes.iter().flatten().zip(1..);
+        comments.extend(attributes.filter_map(|(attribute, column)| {
+            let text = attribute.comment.as_ref().filter(|_| !attribute.dropped)?;
+            Some(Comment {
+                class: CLASS,
+                object: number_of(Oid(entry.stored.oid)),
+                column,
+                text,
+            })
+        }));
         let checks = entry.stored.domain.iter().flat_map(|domain| &domain.checks);
         comments.extend(checks.filter_map(|check| whole(CONSTRAINT, check.oid, &check.comment)));
     }

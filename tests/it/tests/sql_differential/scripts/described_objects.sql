@@ -47,3 +47,26 @@ alter table optional reset (toast.autovacuum_enabled);
 select reloptions from pg_class where relname = 'optional';
 alter table optional reset (fillfactor);
 select reloptions from pg_class where relname = 'optional';
+
+-- Attributes of composite types.
+create schema commented;
+create type commented.pair as (first int, second text);
+comment on column commented.pair.second is 'the second';
+select col_description('commented.pair'::regclass, 2), col_description('commented.pair'::regclass, 1);
+select objoid::regclass, classoid::regclass, objsubid, description from pg_description where objoid = 'commented.pair'::regclass;
+comment on column commented.pair.third is 'none';
+comment on type commented.pair is 'both'; select col_description('commented.pair'::regclass, 0), col_description('commented.pair'::regclass, -1), obj_description('commented.pair'::regclass);
+comment on column commented.nothing.first is 'none';
+create table commented.plain (a int);
+comment on column commented.plain.b is 'none';
+comment on table commented.plain is 'all of it'; select col_description('commented.plain'::regclass, 0), col_description('commented.plain'::regclass, 1);
+create type commented.mood as enum ('ok'); comment on column commented.mood.ok is 'none';
+create role commentator; grant usage on schema commented to commentator;
+set role commentator; comment on column commented.pair.second is 'mine'; reset role;
+alter type commented.pair rename attribute second to later;
+select col_description('commented.pair'::regclass, 2);
+comment on column commented.pair.later is null;
+select col_description('commented.pair'::regclass, 2);
+comment on column commented.pair.first is 'kept'; alter type commented.pair drop attribute first;
+select count(*) from pg_description where objoid = 'commented.pair'::regclass;
+set client_min_messages = warning; drop schema commented cascade; drop role commentator; reset client_min_messages;
