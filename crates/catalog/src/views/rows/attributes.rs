@@ -11,7 +11,7 @@ use crate::catalog_store::stored::StoredKind;
 use crate::views::all_relations;
 use crate::views::facts::{Facts, KnownIndex};
 use crate::views::row::{NONE, NULL, row};
-use crate::views::rows::relations::attribute_numbers;
+use crate::views::rows::relations::{attribute_numbers, collation_of_key};
 use crate::views::text::shown_default;
 
 /// What pg_attribute says about one column.
@@ -29,6 +29,8 @@ struct Attribute<'f> {
     inheritance: Inheritance,
     statistics_target: i32,
     storage: Option<char>,
+    /// None: that of the type.
+    collation: Option<Oid>,
 }
 
 impl<'f> Attribute<'f> {
@@ -51,6 +53,7 @@ impl<'f> Attribute<'f> {
             inheritance: column.inheritance,
             statistics_target: column.statistics_target.unwrap_or(-1),
             storage: column.storage,
+            collation: None,
         }
     }
 
@@ -69,6 +72,7 @@ impl<'f> Attribute<'f> {
             inheritance: Inheritance::LOCAL,
             statistics_target: -1,
             storage: None,
+            collation: None,
         }
     }
 
@@ -111,7 +115,8 @@ impl<'f> Attribute<'f> {
             self.dropped,
             self.inheritance.local,
             i32::from(self.inheritance.parents),
-            info.map_or(Oid::INVALID, |info| info.collation),
+            self.collation
+                .unwrap_or_else(|| info.map_or(Oid::INVALID, |info| info.collation)),
             NULL,
             NULL,
             NULL,
@@ -207,7 +212,14 @@ fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datu
             .column_type
             .or(ty)
             .unwrap_or(ColumnType::TEXT);
-        rows.push(Attribute::plain(index.oid, position as i16 + 1, name, ty, false).row());
+        // A hash of a text is a number, and the attribute still has the text's collation; what is only kept has none.
+        let collation = index.keys.get(position).map_or(Oid::INVALID, collation_of_key);
+        let plain = Attribute::plain(index.oid, position as i16 + 1, name, ty, false);
+        let shown = Attribute {
+            collation: Some(collation),
+            ..plain
+        };
+        rows.push(shown.row());
     }
     rows
 }

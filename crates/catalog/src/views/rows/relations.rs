@@ -438,7 +438,8 @@ fn class_of(key: &IndexKey, method: IndexMethod) -> Oid {
         .unwrap_or_else(|| default_operator_class(method, key.ty.oid))
 }
 
-fn collation_of_key(key: &IndexKey) -> Oid {
+/// The collation that is written, or that of the key's type.
+pub fn collation_of_key(key: &IndexKey) -> Oid {
     let written = key
         .collation
         .as_deref()

@@ -109,3 +109,12 @@ create table j (doc json, point text[]);
 create index on j (doc);
 create index on j ((doc -> 'a'));
 create index on j ((doc ->> 'a'));
+
+-- Attributes of indexes have the collation of their key; what is only kept has none.
+create table attribute_collations (a int, b text, c varchar(5));
+create index collated_kept on attribute_collations (a) include (b, c);
+create index collated_hash on attribute_collations using hash (b);
+create index collated_keys on attribute_collations (b collate "C", c, (a + 1), lower(c));
+select attrelid::regclass, attname, attcollation, atttypid::regtype from pg_attribute
+where attrelid in ('collated_kept'::regclass, 'collated_hash'::regclass, 'collated_keys'::regclass) order by attrelid::regclass::text, attnum;
+drop table attribute_collations;
