@@ -16,7 +16,7 @@
 //! Leaves out: rewriting rows (they cannot be written), statistics that the engine does not count (shown as zero).
 
 pub mod builtin;
-mod condition;
+pub mod condition;
 mod definition;
 mod facts;
 pub mod internals;

@@ -4,8 +4,8 @@ use mote_catalog::views::object_text;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::operator::operator_by_oid;
-use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::index_method::IndexMethod;
+use mote_sql::catalog::{CatalogView, Constraint, ConstraintKind};
 use mote_types::catalog::user::{is_composite, number_of};
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
@@ -19,8 +19,8 @@ use mote_catalog::views::builtin::{operator_class, operator_classes};
 use mote_catalog::views::object_identity::{Identity, identify};
 use mote_catalog::views::view_text::{Layout, rule_definition, view_definition};
 use mote_catalog::views::{
-    Facts, Shown, domains, find_comment, find_shared_comment, identity_index_of, is_publishable, names,
-    partitions, shown_routine, text as views_text, updatable,
+    Facts, Shown, condition, domains, find_comment, find_shared_comment, identity_index_of, is_publishable,
+    names, partitions, shown_routine, text as views_text, updatable,
 };
 
 /// pg_type_is_visible: whether the type's bare name finds it; NULL where there is none.
@@ -155,14 +155,8 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(view(runtime, relation, a.get(1).map_or(Layout::Plain, layout)))
         }),
         // Expressions are kept as text already.
-        "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
-        "pg_get_expr_ext" => Body::Pure(|a| {
-            let shown = text(&a[0]);
-            Ok(match boolean(&a[2]) {
-                true => Datum::from(views_text::pretty_expression(shown)),
-                false => Datum::from(shown),
-            })
-        }),
+        "pg_get_expr" => Body::Runtime(|runtime, _, a| Ok(expression(runtime, a, false))),
+        "pg_get_expr_ext" => Body::Runtime(|runtime, _, a| Ok(expression(runtime, a, boolean(&a[2])))),
         "pg_get_serial_sequence" => {
             Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1])))
         }
@@ -301,6 +295,23 @@ fn comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> S
 fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let found = find_shared_comment(&facts(runtime), Oid(oid_value(&a[0])), text(&a[1]));
     Ok(found.map_or(Datum::Null, Datum::from))
+}
+
+/// pg_get_expr. An expression of the catalog is its text, mostly as it is shown; that of a CHECK is spelled out only now, so
+/// that who reads pg_constraint does not bind all of them.
+fn expression(runtime: &Runtime<'_, '_>, a: &[Datum], pretty: bool) -> Datum {
+    let kept = text(&a[0]);
+    let facts = facts(runtime);
+    let spelled = facts.relation(Oid(oid_value(&a[1]))).and_then(|known| {
+        let is_check = |made: &Constraint| matches!(&made.kind, ConstraintKind::Check(text) if text == kept);
+        let found = known.relation.constraints.iter().any(is_check);
+        found.then(|| condition::of_table(&facts, known.relation.oid, kept, pretty))?
+    });
+    match (spelled, pretty) {
+        (Some(spelled), _) => Datum::from(spelled),
+        (None, true) => Datum::from(views_text::pretty_expression(kept)),
+        (None, false) => Datum::from(kept),
+    }
 }
 
 /// pg_get_constraintdef: of a table, a domain, or a constraint trigger.

@@ -121,3 +121,18 @@ select conname, convalidated, pg_get_constraintdef(oid) from pg_constraint where
 alter table valid_new add constraint valid_later check (b < 9) not valid;
 select conname, convalidated from pg_constraint where conrelid = 'valid_new'::regclass order by 1;
 drop table valid_new, valid_target;
+
+-- The expression of a check, by its tree.
+create table check_trees (a numeric, b varchar(5), c int, check (a > 0 and a < 10), constraint long check (length(b) > 1 or b in ('x', 'y')), check (c between 1 and 5));
+select conname, pg_get_expr(conbin, conrelid), pg_get_expr(conbin, conrelid, true) from pg_constraint where conrelid = 'check_trees'::regclass order by 1;
+select pg_get_expr(conbin, 0) is null from pg_constraint where conrelid = 'check_trees'::regclass and conbin is null;
+drop table check_trees;
+
+-- Lists of strings over a varchar.
+create table check_lists (a varchar(5) check (a in ('x', 'y')), b varchar, c text check (c in ('p', 'q')), d char(2) check (d not in ('aa', 'bb')), constraint both_lists check (length(b) > 1 or b in ('x', 'y') and a <> 'z'));
+select conname, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'check_lists'::regclass order by 1;
+select check_clause from information_schema.check_constraints where constraint_name = 'check_lists_a_check';
+drop table check_lists;
+create domain of_strings as varchar check (value in ('a', 'b'));
+select pg_get_constraintdef(oid) from pg_constraint where contypid = 'of_strings'::regtype;
+drop domain of_strings;
