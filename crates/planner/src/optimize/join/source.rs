@@ -273,14 +273,23 @@ impl Planner<'_> {
                     grouping.having.push(moved);
                     return None;
                 }
-                let (number, keys) = (grouping.item, grouping.keys.clone());
-                moved.rewrite(&mut |inner| match inner {
+                let (number, keys) = (grouping.item, &grouping.keys);
+                let mut below = moved.clone();
+                below.rewrite(&mut |inner| match inner {
                     Expr::Variable { relation, column, .. } if *relation == number => {
                         keys.get((*column - GROUP_KEY) as usize).cloned()
                     }
                     _ => None,
                 });
-                body.filter.push(moved);
+                // What a key's set-returning call yields is there above the joins only.
+                let of_set = grouping.sets_below.as_ref().is_some_and(|(set, _)| {
+                    below
+                        .any(&mut |inner| matches!(inner, Expr::Variable { relation, .. } if relation == set))
+                });
+                match of_set {
+                    true => grouping.having.push(moved),
+                    false => body.filter.push(below),
+                }
                 None
             }
             QueryBody::SetOperation {

@@ -35,3 +35,14 @@ select row(1, 'a b', null)::text, (select s from (select 1 as x, 'y' as z) s)::t
 select count(*) from t group by t.* order by 1;
 select 1 as x union select 2 as y order by y;
 select 1 as x union select 2 as y order by z;
+
+-- A condition on a column that is a group of a set-returning function's rows.
+create table grouped_words (k int, t text);
+insert into grouped_words values (1, 'a b a'), (2, 'b c'), (3, null);
+select word, n from (select regexp_split_to_table(t, ' ') as word, count(*) as n from grouped_words group by word) w where word ~ '[ab]' order by 1;
+select word, n from (select k, regexp_split_to_table(t, ' ') as word, count(*) as n from grouped_words group by k, word) w where word > 'a' and k < 2 order by 1, 2;
+select word from (select regexp_split_to_table(t, ' ') as word, count(*) as n from grouped_words group by word) w where n > 1 and word < 'b' order by 1;
+with words as (select regexp_split_to_table(t, ' ') as word, count(*) from grouped_words group by word),
+  ranked as (select word, row_number() over (partition by upper(word) order by count desc) from words where word ~* '[a-z]')
+select word from ranked where lower(word) in (select 'b' union select 'c') and row_number = 1 order by 1;
+drop table grouped_words;
