@@ -8,8 +8,9 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::TypeName;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
+use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{composite_oid, is_composite, is_user_type, number_of, row_type};
-use mote_types::catalog::{type_shape, unsupported_type_named_by, unsupported_type_number};
+use mote_types::catalog::{BUILTIN_TYPES, type_shape, unsupported_type_named_by, unsupported_type_number};
 use mote_types::{ColumnType, format_type, oid, parse_type, type_by_name};
 
 use super::names;
@@ -142,9 +143,25 @@ fn type_number(text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
         None => (text, false),
     };
     let (schema, name) = split_name(name);
-    let Some(found) = mote_sql::bind::named_type(schema.as_deref(), &name, known) else {
+    // In quotes a name is that of the catalog and none of SQL's: "pg_catalog"."int4".
+    let catalog_name = || {
+        BUILTIN_TYPES
+            .iter()
+            .find(|info| info.name == name)
+            .map(|info| info.oid)
+    };
+    let builtin = names_builtins(&schema).then(catalog_name).flatten();
+    let builtin = builtin.filter(|ty| !is_extension_type(*ty));
+    let found = builtin.or_else(|| mote_sql::bind::named_type(schema.as_deref(), &name, known));
+    // An array by the name that it has in the catalog.
+    let array = || {
+        mote_sql::parse_type_name(text, known)
+            .ok()
+            .filter(|ty| ty.is_array())
+    };
+    let Some(found) = found.or_else(|| array().filter(|_| !is_array).map(|ty| ty.oid)) else {
         let number = unsupported_type_number(&name).filter(|_| names_builtins(&schema) && !is_array);
-        return number.ok_or(refused);
+        return number.ok_or_else(|| no_type(refused, text, schema, name));
     };
     let ty = ColumnType::new(found);
     match (is_array, ty.array_of()) {
@@ -153,6 +170,18 @@ fn type_number(text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
         // There are no arrays of domains.
         (true, None) => Err(refused),
     }
+}
+
+/// The error for a name in which no type is found: what was quoted is told without its quotes.
+fn no_type(refused: SqlError, text: &str, schema: Option<String>, name: String) -> SqlError {
+    if refused.state() != state::UNDEFINED_OBJECT || !text.contains('"') {
+        return refused;
+    }
+    let shown = schema.into_iter().chain([name]).collect::<Vec<_>>().join(".");
+    SqlError::new(
+        state::UNDEFINED_OBJECT,
+        format!("type \"{shown}\" does not exist"),
+    )
 }
 
 /// `name(type, ..)`: a function by its name and the types of its inputs.

@@ -106,3 +106,13 @@ select 'unmodified'::regproc::regprocedure, pg_get_function_arguments('unmodifie
 select pg_get_functiondef('unmodified'::regproc);
 select 'bpcharlt'::regproc::regprocedure, pg_get_function_arguments('bpcharlt'::regproc);
 drop function unmodified;
+
+-- Quoted names of types are those of the catalog.
+select '"pg_catalog"."int4"'::regtype, '"int4"'::regtype, '"pg_catalog"."_text"'::regtype, '"pg_catalog"."char"'::regtype, '"bpchar"'::regtype, 'pg_catalog."varchar"'::regtype;
+select '"pg_catalog"."int4"[]'::regtype, '"timestamptz"[]'::regtype;
+select '"integer"'::regtype;
+select '"pg_catalog"."integer"'::regtype;
+select '"Int4"'::regtype;
+create schema quoted_types; create type quoted_types."Mood" as enum ('a'); create domain quoted_types.d as int; create table quoted_types.t (a int, b quoted_types."Mood", c quoted_types."Mood"[], d quoted_types.d, e text[], f varchar(3), g "char");
+select column_name, ('"' || udt_schema || '"."' || udt_name || '"')::regtype::text from information_schema.columns where table_schema = 'quoted_types' order by ordinal_position;
+set client_min_messages = warning; drop schema quoted_types cascade; reset client_min_messages;
