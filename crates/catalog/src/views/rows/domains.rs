@@ -212,15 +212,22 @@ fn described_below(domain: &StoredDomain, base: TypeDescription, facts: &Facts<'
 /// The description of a column's type.
 pub fn described_column(column: &Column, facts: &Facts<'_>) -> TypeDescription {
     let base = TypeDescription::of(column.ty, facts);
-    let Some(domain) = column.domain else { return base };
-    let found = facts
-        .user_types()
-        .into_iter()
-        .find(|entry| Oid(entry.stored.oid) == domain);
-    match found.and_then(|entry| entry.stored.domain.as_ref()) {
+    match domain_of(column, facts) {
         Some(domain) => described_below(domain, base, facts),
         None => base,
     }
+}
+
+/// A column of a domain that is NOT NULL takes no nulls either.
+pub fn refuses_nulls(column: &Column, facts: &Facts<'_>) -> bool {
+    column.not_null || domain_of(column, facts).is_some_and(|domain| domain.not_null)
+}
+
+fn domain_of<'f>(column: &Column, facts: &'f Facts<'_>) -> Option<&'f StoredDomain> {
+    let domain = column.domain?;
+    let types = facts.user_types().into_iter();
+    let mut found = types.filter(|entry| Oid(entry.stored.oid) == domain);
+    found.next()?.stored.domain.as_ref()
 }
 
 /// information_schema.domains.

@@ -48,7 +48,7 @@ fn column_row(
         &column.name,
         number as i32,
         default,
-        yes_or_no(!column.not_null),
+        yes_or_no(!domains::refuses_nulls(column, facts)),
         described.data_type,
         described.character_maximum_length,
         described.character_octet_length,

@@ -173,3 +173,9 @@ drop type mood;
 drop type mood cascade;
 select 'happy'::good_mood;
 select count(*) from pg_type where typname in ('positive', 'even', 'amount', 'code');
+
+-- information_schema.columns: a domain that is NOT NULL says so of its columns.
+create domain never_null as int not null; create domain maybe_null as int; create domain over_never as never_null;
+create table of_nulls (a never_null, b maybe_null, c maybe_null not null, d over_never, e int);
+select column_name, is_nullable from information_schema.columns where table_name = 'of_nulls' order by ordinal_position;
+drop table of_nulls; drop domain over_never; drop domain never_null; drop domain maybe_null;
