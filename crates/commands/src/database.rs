@@ -12,7 +12,7 @@ use mote_grammar::ast::{
     RoleSpecification,
 };
 
-use super::{acl, cascade, default_privileges, kept_settings, large_object, privileges, schema};
+use super::{acl, cascade, default_privileges, kept_settings, large_object, privileges, schema, user_type};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
@@ -431,6 +431,10 @@ pub(super) fn drop(
         let routines = catalog.routines_using(Oid(oid));
         for routine in routines.filter(|routine| routine.stored.schema == oid) {
             write::remove(Oid(routine.stored.oid), context)?;
+        }
+        // Types behind what is made of them: they have owners and privileges of their own, which would outlive the database.
+        for ty in user_type::in_schema(oid, context) {
+            write::remove(Oid(ty.stored.oid), context)?;
         }
         write::remove(Oid(schema.object.oid), context)?;
     }

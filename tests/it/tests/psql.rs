@@ -576,3 +576,23 @@ fn queries_of_tab_completion() {
     let settings = "SELECT pg_catalog.lower(name) FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) LIKE 'work_m%' ORDER BY 1";
     assert_eq!(psql_strict(&server, settings).good(), "work_mem\n");
 }
+
+/// Whatever a role owns or may use in a database goes with it, types among it, so that the role can go, too.
+#[test]
+fn a_dropped_database_leaves_nothing_to_roles() {
+    let server = TestServer::start("psql-dropped-database");
+    psql_strict(
+        &server,
+        "create role owner; create database dropped;
+        \\connect dropped
+        create type mood as enum ('ok'); alter type mood owner to owner;
+        create domain named as text; grant usage on type named to owner;
+        create type pair as (a int); create type span as range (subtype = int4); grant usage on type pair, span to owner;
+        create schema own authorization owner; create type own.mood as enum ('no'); alter type own.mood owner to owner;
+        create table own.kept (m own.mood, p pair); create function own.told(mood) returns int language sql return 1;
+        \\connect postgres
+        drop database dropped;
+        drop role owner;",
+    )
+    .good();
+}
