@@ -92,7 +92,8 @@ impl Effective {
             client_min_messages: match get("client_min_messages") {
                 "error" => Severity::Error,
                 "warning" => Severity::Warning,
-                "notice" => Severity::Notice,
+                // What is said at INFO is always heard.
+                "notice" | "info" => Severity::Notice,
                 "log" => Severity::Log,
                 _ => Severity::Debug,
             },

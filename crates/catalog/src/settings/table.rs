@@ -52,7 +52,7 @@ const ISOLATION: Kind = Kind::Enum(&[
     "read uncommitted",
 ]);
 const LEVELS: Kind = Kind::Enum(&[
-    "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "info", "notice", "warning", "error",
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
 ]);
 
 /// The version of PostgreSQL whose behaviour clients may expect, and mote's own.

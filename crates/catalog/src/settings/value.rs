@@ -46,12 +46,15 @@ fn switch(name: &str, value: &str) -> SqlResult<&'static str> {
     }
 }
 
-/// One of the words; where on and off are among them, their other spellings too.
+/// One of the words; where on and off are among them, their other spellings too. Levels of messages have two that no list
+/// shows.
 fn word(words: &[&str], value: &str) -> Option<String> {
     let find = |wanted: &str| words.iter().find(|word| word.eq_ignore_ascii_case(wanted));
     let alias = match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "1" => "on",
         "false" | "no" | "0" => "off",
+        "debug" => "debug2",
+        "info" if words.contains(&"debug5") => return Some("info".into()),
         _ => value,
     };
     find(value).or_else(|| find(alias)).map(|word| word.to_string())

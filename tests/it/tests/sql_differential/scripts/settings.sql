@@ -32,8 +32,11 @@ set synchronous_commit = off; show synchronous_commit; reset synchronous_commit;
 reset nothing; reset all; discard all; discard plans; begin; discard all; rollback;
 select set_config('work_mem', '8MB', false); show work_mem; select current_setting('WORK_MEM');
 set synchronous_commit = nonsense;
--- differs: known defect: the hint lists hidden values
 set client_min_messages = nonsense;
+set client_min_messages = info; show client_min_messages;
+do $$ begin raise notice 'a notice'; raise info 'an info'; raise log 'a log'; raise debug 'a debug'; end $$;
+set client_min_messages = debug; show client_min_messages; reset client_min_messages;
+select enumvals from pg_settings where name = 'client_min_messages';
 set work_mem = '64MB'; show work_mem; set work_mem = 65536; show work_mem; set work_mem = 1048576; show work_mem; reset work_mem;
 show all_nothing;
 set role none;
