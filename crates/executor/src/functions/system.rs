@@ -644,14 +644,23 @@ fn column_width(relation: &Relation, position: usize) -> f64 {
 
 /// An estimate, see above; NULL where there is no such relation.
 fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, indexes: bool) -> Datum {
-    let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else {
+    let (number, catalog) = (Oid(oid_value(relation)), &runtime.session().catalog);
+    let rows_of = |relation: &Relation| {
+        let table = runtime.database().engine().table(relation.table);
+        table.map_or(0, |table| table.row_count_estimate() as i64)
+    };
+    if let Some(table) = catalog.relation_of_index(number) {
+        // An index has no indexes of its own.
+        return Datum::Int8(if rows {
+            rows_of(&table) * INDEX_ENTRY_BYTES
+        } else {
+            0
+        });
+    }
+    let Some(relation) = catalog.relation(number) else {
         return Datum::Null;
     };
-    let count = runtime
-        .database()
-        .engine()
-        .table(relation.table)
-        .map_or(0, |table| table.row_count_estimate() as i64);
+    let count = rows_of(&relation);
     let widths = (0..relation.columns.len()).map(|position| column_width(&relation, position));
     let width = widths.sum::<f64>() as i64;
     let own = if rows {

@@ -110,3 +110,10 @@ where ev_class in ('shown_view'::regclass, 'shown_above'::regclass, 'shown_group
 select ev_class::regclass, ev_action::text ~ '^[(][{]QUERY :commandType 1 ', ev_action::text ~ ':resname big ', ev_action::text ~ ':resname Odd.. .col.. '
 from pg_rewrite where ev_class = 'shown_view'::regclass;
 drop table shown_base cascade;
+
+-- Indexes have a size, too.
+create table sized (a int primary key, b text);
+insert into sized select n, n::text from generate_series(1, 100) n;
+select pg_relation_size('sized_pkey'::regclass) > 0, pg_table_size('sized_pkey'::regclass) > 0, pg_total_relation_size('sized_pkey'::regclass) > 0, pg_indexes_size('sized_pkey'::regclass),
+  pg_relation_size('sized_pkey'::regclass) <= pg_indexes_size('sized'), pg_relation_size(0) is null;
+drop table sized;
