@@ -27,4 +27,5 @@ pub use bind::{
     bind_insert_triggers, bind_partition_value, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, bind_written_expression, check_execute_argument,
     column_default, parse_type_name, resolve_declared_type, resolve_type_name, trigger_condition_columns,
+    type_of_text,
 };

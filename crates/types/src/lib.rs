@@ -51,7 +51,9 @@ pub mod pattern;
 pub mod key;
 
 pub use cast::{CastContext, can_cast, cast};
-pub use catalog::{ColumnType, TypeInfo, format_type, parse_type, type_by_name, type_info};
+pub use catalog::{
+    ColumnType, TypeInfo, format_type, parse_type, type_by_catalog_name, type_by_name, type_info,
+};
 pub use compare::{compare, equal, hash};
 pub use datum::{Array, Datum, Dimension, Interval, Record, RowType};
 pub use format::{input_binary, input_text, output_binary, output_text};

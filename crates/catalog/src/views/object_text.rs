@@ -8,10 +8,9 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_grammar::ast::TypeName;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_types::catalog::extension::is_extension_type;
 use mote_types::catalog::user::{composite_oid, is_composite, is_user_type, number_of, row_type};
-use mote_types::catalog::{BUILTIN_TYPES, type_shape, unsupported_type_named_by, unsupported_type_number};
-use mote_types::{ColumnType, format_type, oid, parse_type, type_by_name};
+use mote_types::catalog::{type_shape, unsupported_type_named_by};
+use mote_types::{format_type, oid, type_by_name};
 
 use super::names;
 use crate::name_text::{is_name, qualified, split_name};
@@ -43,7 +42,7 @@ pub fn complete(text: &mut Box<str>, ty: &TypeName, catalog: &dyn CatalogView) {
 /// The object that a text names, or PostgreSQL's error for its kind.
 pub fn number(ty: Oid, text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
     if ty == oid::REGTYPE {
-        return type_number(text, known);
+        return mote_sql::type_of_text(text, known);
     }
     require_name(ty, text)?;
     find(ty, text, known).ok_or_else(|| {
@@ -90,7 +89,7 @@ pub fn find(ty: Oid, text: &str, known: &dyn ObjectNames) -> Option<Oid> {
                 .or_else(|| known.index_named(schema.as_deref(), &name))
                 .or_else(composite)
         }
-        oid::REGTYPE => type_number(text, known).ok(),
+        oid::REGTYPE => type_if_any(text, known).ok().flatten(),
         oid::REGNAMESPACE => schema_oid(&name).or_else(|| known.schema_named(&name)),
         oid::REGROLE => known.role_named(&name),
         oid::REGCOLLATION if !names_builtins(&schema) => None,
@@ -132,56 +131,16 @@ fn is_ambiguous(known: &dyn ObjectNames, text: &str) -> bool {
     }
 }
 
-fn type_number(text: &str, known: &dyn ObjectNames) -> SqlResult<Oid> {
-    let refused = match parse_type(text) {
-        Ok(ty) => return Ok(ty.oid),
-        Err(error) => error,
-    };
-    // Built-in names come first, as pg_catalog does in the search path.
-    let (name, is_array) = match text.trim().strip_suffix("[]") {
-        Some(element) => (element, true),
-        None => (text, false),
-    };
-    let (schema, name) = split_name(name);
-    // In quotes a name is that of the catalog and none of SQL's: "pg_catalog"."int4".
-    let catalog_name = || {
-        BUILTIN_TYPES
-            .iter()
-            .find(|info| info.name == name)
-            .map(|info| info.oid)
-    };
-    let builtin = names_builtins(&schema).then(catalog_name).flatten();
-    let builtin = builtin.filter(|ty| !is_extension_type(*ty));
-    let found = builtin.or_else(|| mote_sql::bind::named_type(schema.as_deref(), &name, known));
-    // An array by the name that it has in the catalog.
-    let array = || {
-        mote_sql::parse_type_name(text, known)
-            .ok()
-            .filter(|ty| ty.is_array())
-    };
-    let Some(found) = found.or_else(|| array().filter(|_| !is_array).map(|ty| ty.oid)) else {
-        let number = unsupported_type_number(&name).filter(|_| names_builtins(&schema) && !is_array);
-        return number.ok_or_else(|| no_type(refused, text, schema, name));
-    };
-    let ty = ColumnType::new(found);
-    match (is_array, ty.array_of()) {
-        (false, _) => Ok(ty.oid),
-        (true, Some(array)) => Ok(array.oid),
-        // There are no arrays of domains.
-        (true, None) => Err(refused),
+/// The type that a text names, if there is one; what is no type's text at all is an error.
+pub fn type_if_any(text: &str, known: &dyn ObjectNames) -> SqlResult<Option<Oid>> {
+    match mote_sql::type_of_text(text, known) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) => match error.state() {
+            // Types that PostgreSQL has and mote has not are none either.
+            state::UNDEFINED_OBJECT | state::INVALID_SCHEMA_NAME | state::FEATURE_NOT_SUPPORTED => Ok(None),
+            _ => Err(error),
+        },
     }
-}
-
-/// The error for a name in which no type is found: what was quoted is told without its quotes.
-fn no_type(refused: SqlError, text: &str, schema: Option<String>, name: String) -> SqlError {
-    if refused.state() != state::UNDEFINED_OBJECT || !text.contains('"') {
-        return refused;
-    }
-    let shown = schema.into_iter().chain([name]).collect::<Vec<_>>().join(".");
-    SqlError::new(
-        state::UNDEFINED_OBJECT,
-        format!("type \"{shown}\" does not exist"),
-    )
 }
 
 /// `name(type, ..)`: a function by its name and the types of its inputs.

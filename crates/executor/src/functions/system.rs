@@ -607,7 +607,11 @@ fn storage(name: &str) -> Option<Body> {
 fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> SqlResult<Datum> {
     let name = text(name);
     object_text::require_name(ty, name)?;
-    let found = object_text::find(ty, name, &runtime.session().catalog);
+    let known = &runtime.session().catalog;
+    let found = match ty {
+        oid::REGTYPE => object_text::type_if_any(name, known)?,
+        _ => object_text::find(ty, name, known),
+    };
     Ok(found.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
 }
 

@@ -35,7 +35,7 @@ use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult, SqlState};
 use pg_raw_parse::raw;
 
-use crate::ast::{Location, ParsedStatement};
+use crate::ast::{ExprKind, Location, ParsedStatement, QueryBody, Statement, TypeName};
 use crate::lexer::{Lexer, TokenKind};
 use convert::Converter;
 
@@ -78,6 +78,67 @@ pub fn parse(text: &str) -> SqlResult<Vec<ParsedStatement>> {
         });
     }
     Ok(statements)
+}
+
+/// The name of a type, as it stands behind `::`, from a text of its own. Safe on any stack.
+pub fn parse_type(text: &str) -> SqlResult<TypeName> {
+    // By way of a cast: the grammar has no entry for a type. The line's end closes a comment.
+    const BEFORE: &str = "SELECT CAST(NULL AS ";
+    let within = check_type_text(text)?;
+    let whole = match within {
+        true => format!("{BEFORE}{text}\n)"),
+        // A bracket of the text's own would close the cast's. This is wrong anywhere.
+        false => format!("{:width$}{text}", "SELECT NULL::", width = BEFORE.len()),
+    };
+    let parsed = parse(&whole).map_err(|error| of_type_text(error, BEFORE.len(), text));
+    if let [
+        ParsedStatement {
+            statement: Statement::Query(query),
+            ..
+        },
+    ] = parsed?.as_mut_slice()
+        && let QueryBody::Select(select) = &mut query.body
+        && let [target] = select.targets.as_mut_slice()
+        && let ExprKind::Cast { target, .. } = &mut target.value.kind
+        && within
+    {
+        return Ok(target.clone());
+    }
+    Err(SqlError::new(
+        state::SYNTAX_ERROR,
+        format!("invalid type name \"{text}\""),
+    ))
+}
+
+/// Whether all brackets in a type's text are closed, and by those of their own. Refuses what no type is as long as, so that
+/// the walker's recursion needs no large stack.
+fn check_type_text(text: &str) -> SqlResult<bool> {
+    const MAX_TOKENS: usize = 200;
+    let mut lexer = Lexer::new(text);
+    let (mut open, mut tokens) = (0, 0);
+    while let Some(Ok(token)) = lexer.next_token() {
+        tokens += 1;
+        match token.kind {
+            TokenKind::Open => open += 1,
+            TokenKind::Close if open == 0 => return Ok(false),
+            TokenKind::Close => open -= 1,
+            _ => {}
+        }
+        if tokens > MAX_TOKENS {
+            return Err(too_deep());
+        }
+    }
+    Ok(open == 0)
+}
+
+/// An error of the grammar in a type's text: its place is one of that text, whose end is the end.
+fn of_type_text(error: SqlError, before: usize, text: &str) -> SqlError {
+    let position = error.fields().position.unwrap_or(0);
+    let position = position.saturating_sub(before as u32);
+    if position as usize <= text.chars().count() {
+        return error.moved_to(position);
+    }
+    SqlError::new(error.state(), "syntax error at end of input").at(position)
 }
 
 fn check_size(text: &str) -> SqlResult<()> {

@@ -89,7 +89,9 @@ pub use trigger::{
     TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
-pub use type_name::{array_element, named_type, parse_type_name, resolve_declared_type, resolve_type_name};
+pub use type_name::{
+    array_element, named_type, parse_type_name, resolve_declared_type, resolve_type_name, type_of_text,
+};
 pub use updatable_view::updatable_columns;
 pub use view_origins::view_origins;
 

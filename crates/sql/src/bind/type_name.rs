@@ -3,8 +3,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::user::{is_composite, is_domain, is_user_type, type_of_stored_name, user_range_of};
-use mote_types::catalog::{typmod_from_args, unsupported_type_name};
-use mote_types::{ColumnType, format_type, oid, type_by_name};
+use mote_types::catalog::{typmod_from_args, unsupported_type_name, unsupported_type_number};
+use mote_types::{ColumnType, format_type, oid, type_by_catalog_name};
 
 use super::Binder;
 use crate::access::Dependency;
@@ -92,27 +92,28 @@ fn resolve_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnT
     if name.percent_type {
         return column_type(name, catalog);
     }
-    let written = name.name.parts.join(".");
+    let array = if name.array_bounds.is_empty() { "" } else { "[]" };
+    let written = format!("{}{array}", name.name.parts.join("."));
     let known_schema = matches!(name.name.qualifier(), None | Some("pg_catalog"));
     let bare = name.name.last();
     // The grammar has turned keyword types into catalog names; what is still `char` was quoted.
     let found = match bare {
         _ if !known_schema => None,
         "char" => Some(oid::CHAR),
-        "serial" | "serial4" => Some(oid::INT4),
-        "bigserial" | "serial8" => Some(oid::INT8),
-        "smallserial" | "serial2" => Some(oid::INT2),
-        _ => type_by_name(bare),
+        _ => type_by_catalog_name(bare),
     };
     let found = found.or_else(|| user_type(name.name.qualifier(), bare, catalog));
     if found.is_none() && known_schema && unsupported_type_name(bare) {
         return Err(SqlError::unsupported(format_args!("type {bare}")));
     }
     let Some(base) = found else {
-        return Err(SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("type \"{written}\" does not exist"),
-        ));
+        return Err(match name.name.qualifier() {
+            Some(schema) if !catalog.schema_exists(schema) => SqlError::new(
+                state::INVALID_SCHEMA_NAME,
+                format!("schema \"{schema}\" does not exist"),
+            ),
+            _ => no_such_type(&written),
+        });
     };
     let mut arguments = Vec::with_capacity(name.modifiers.len());
     for modifier in &name.modifiers {
@@ -138,12 +139,14 @@ fn resolve_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnT
     if name.array_bounds.is_empty() || is_domain(base) {
         return Ok(ty);
     }
-    ty.array_of().ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("type \"{written}[]\" does not exist"),
-        )
-    })
+    ty.array_of().ok_or_else(|| no_such_type(&written))
+}
+
+fn no_such_type(written: &str) -> SqlError {
+    SqlError::new(
+        state::UNDEFINED_OBJECT,
+        format!("type \"{written}\" does not exist"),
+    )
 }
 
 /// A type that a user made, the array over one (`_name`), or one that a stored definition names by its OID.
@@ -224,28 +227,38 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
     })
 }
 
-/// A type from text, as `parse_type` of the value layer but with `%TYPE` and the grammar's own spelling. Errors of the
-/// grammar point into the text.
+/// A type from text, as the grammar spells it. Errors of the grammar point into the text.
 pub fn parse_type_name(text: &str, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
-    const BEFORE: &str = "SELECT CAST(NULL AS ";
-    let statement = mote_grammar::parser::parse(&format!("{BEFORE}{text})")).map_err(|error| {
-        let position = error.fields().position.unwrap_or(0);
-        error.moved_to(position.saturating_sub(BEFORE.len() as u32))
-    })?;
-    if let [
-        ast::ParsedStatement {
-            statement: ast::Statement::Query(query),
-            ..
-        },
-    ] = statement.as_slice()
-        && let ast::QueryBody::Select(select) = &query.body
-        && let [target] = select.targets.as_slice()
-        && let ExprKind::Cast { target, .. } = &target.value.kind
-    {
-        return resolve_type_name(target, catalog);
+    resolve_type_name(&mote_grammar::parser::parse_type(text)?, catalog)
+}
+
+/// The type, which may be a domain, that the text of a `regtype` names. The text is a value and no part of a statement:
+/// errors have no place in it.
+pub fn type_of_text(text: &str, catalog: &dyn CatalogView) -> SqlResult<Oid> {
+    let invalid = || format!("invalid type name \"{text}\"");
+    if text.trim_ascii().is_empty() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, invalid()));
     }
-    Err(SqlError::new(
-        state::SYNTAX_ERROR,
-        format!("invalid type name \"{text}\""),
-    ))
+    let name =
+        mote_grammar::parser::parse_type(text).map_err(|error| error.moved_to(0).context(invalid()))?;
+    if name.set_of {
+        return Err(SqlError::new(state::SYNTAX_ERROR, invalid()));
+    }
+    let named = match resolve_name(&name, catalog) {
+        // Queries ask whether a column's type is one of several, and name those that mote does not have, too.
+        Err(error) if error.state() == state::FEATURE_NOT_SUPPORTED && name.array_bounds.is_empty() => {
+            let number = name
+                .name
+                .parts
+                .last()
+                .and_then(|last| unsupported_type_number(last));
+            return number.ok_or(error);
+        }
+        found => found?,
+    };
+    match name.array_bounds.is_empty() || !is_domain(named.oid) {
+        true => Ok(named.oid),
+        // There are no arrays of domains.
+        false => Err(no_such_type(&format!("{}[]", name.name.parts.join(".")))),
+    }
 }

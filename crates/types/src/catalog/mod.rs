@@ -18,8 +18,8 @@ pub mod user;
 pub use builtin::BUILTIN_TYPES;
 pub use name_list::{is_blank, split_names};
 pub use names::{
-    format_type, interval_mask, parse_type, truncate_name, type_by_name, typmod_from_args, typmod_out,
-    unsupported_type_name, unsupported_type_named_by, unsupported_type_number,
+    format_type, interval_mask, parse_type, truncate_name, type_by_catalog_name, type_by_name,
+    typmod_from_args, typmod_out, unsupported_type_name, unsupported_type_named_by, unsupported_type_number,
 };
 
 pub use row_type::RowType;

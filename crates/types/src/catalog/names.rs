@@ -63,9 +63,15 @@ pub fn type_by_name(name: &str) -> Option<Oid> {
     if name == "\"bit\"" {
         return Some(oid::BIT);
     }
-    if let Ok(slot) = ALIASES.binary_search_by_key(&name, |alias| alias.0) {
-        return Some(ALIASES[slot].1);
+    match ALIASES.binary_search_by_key(&name, |alias| alias.0) {
+        Ok(slot) => Some(ALIASES[slot].1),
+        Err(_) => type_by_catalog_name(name),
     }
+}
+
+/// Finds a built-in type, but none of an extension, by the name that pg_type has: what stands in quotes or behind `pg_catalog.`, and
+/// every name that the grammar has read.
+pub fn type_by_catalog_name(name: &str) -> Option<Oid> {
     BUILTIN_TYPES
         .iter()
         .find(|info| info.name == name && !extension::is_extension_type(info.oid))
@@ -307,7 +313,8 @@ pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
         name.replace_range(open..=close, " ");
         name = fold(&name);
     }
-    let bare = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let qualified = name.strip_prefix("pg_catalog.");
+    let bare = qualified.unwrap_or(&name);
     if unsupported_type_name(bare) {
         return Err(SqlError::unsupported(format_args!("type {bare}")));
     }
@@ -319,6 +326,7 @@ pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
         args.insert(0, range.unwrap_or(interval_mask::FULL_RANGE));
     }
     let oid = match (bare, args.as_slice()) {
+        _ if qualified.is_some() => type_by_catalog_name(bare),
         ("float", [1..=24]) => Some(oid::FLOAT4),
         _ => type_by_name(bare),
     };
