@@ -742,29 +742,52 @@ impl Writer<'_> {
     }
 
     fn cast_of(&mut self, operand: &Expr, own: &Bound, modified: bool) -> Option<Expr> {
-        if let (
-            ExprKind::Array(elements),
-            Bound::Array {
-                elements: bound, ty, ..
-            },
-        ) = (&operand.kind, own)
-        {
-            return self.array(elements, bound, *ty);
-        }
-        if let Bound::Domain(domain) = own {
-            let inner = self.cast_of(operand, &domain.argument, modified)?;
-            return cast(inner, ColumnType::new(domain.rules.domain));
-        }
-        let inner = self.trace.expr(operand)?;
-        let has = inner.ty();
         // A cast without a length forgets the one that there was.
         let wants = match modified {
             true => own.ty(),
             false => ColumnType::new(own.ty().oid),
         };
+        if let (ExprKind::Array(elements), Bound::Array { elements: bound, .. }) = (&operand.kind, own) {
+            return self.cast_array(elements, bound, wants);
+        }
+        if let Bound::Domain(domain) = own {
+            let inner = self.cast_of(operand, &domain.argument, modified)?;
+            return cast(inner, ColumnType::new(domain.rules.domain));
+        }
+        self.cast_to(operand, wants)
+    }
+
+    /// A cast of a constructed array is one of each element; where there are none, only their length is left to cast to.
+    fn cast_array(&mut self, elements: &[Expr], bound: &[Bound], wants: ColumnType) -> Option<Expr> {
+        if elements.is_empty() {
+            let bare = self.array(elements, bound, ColumnType::new(wants.oid))?;
+            return match wants.typmod >= 0 {
+                true => cast(bare, wants),
+                false => Some(bare),
+            };
+        }
+        let element = wants.element()?;
+        let mut cast_elements = Vec::with_capacity(elements.len());
+        for (expr, bound) in elements.iter().zip(bound) {
+            cast_elements.push(match (&expr.kind, bound) {
+                (ExprKind::Array(inner), Bound::Array { elements: bound, .. }) => {
+                    self.cast_array(inner, bound, wants)?
+                }
+                _ if bound.ty().oid == wants.oid => self.cast_to(expr, wants)?,
+                _ => self.cast_to(expr, element)?,
+            });
+        }
+        Some(node(ExprKind::Array(cast_elements)))
+    }
+
+    fn cast_to(&mut self, operand: &Expr, wants: ColumnType) -> Option<Expr> {
+        let inner = self.trace.expr(operand)?;
+        let has = inner.ty();
         if has.oid == oid::UNKNOWN {
             return match &operand.kind {
-                ExprKind::Constant(Constant::String(text)) if modified => modified_literal(text, wants),
+                ExprKind::Constant(Constant::String(text)) if wants.typmod >= 0 => {
+                    modified_literal(text, wants)
+                }
                 ExprKind::Constant(_) => self.expr_of(operand, Some(wants)),
                 _ => None,
             };

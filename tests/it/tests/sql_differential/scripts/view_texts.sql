@@ -263,3 +263,9 @@ select pg_get_viewdef('t'::regclass), pg_get_viewdef(1), pg_get_viewdef('no_such
 select pg_get_viewdef('with_names'), pg_get_viewdef('with_names', true), pg_get_viewdef('with_names'::regclass, 40);
 -- Where a view shows other types, it has them, too.
 select pg_typeof(nullif(v, 'x')), pg_typeof(nullif(ch, 'x')) from t right join (select) s on true;
+-- A cast of an array is one of its elements, and of its length where it has none.
+create table lengths (t text, v varchar(3), n int, va varchar(3)[]);
+create view cast_arrays as select array[]::varchar(255)[] a, array['x']::varchar(3)[] b, array['1', null]::numeric(5,2)[] c, array[t]::varchar(3)[] d, array[v]::varchar(3)[] e, array[n]::varchar(3)[] f, array[n, 1.5]::numeric(5,2)[] g, array[array['x'], array['y']]::varchar(3)[] h, array[v, t]::varchar(3)[] i, array[]::varchar[] j, array['2020-01-01']::timestamp(2)[] k, array[v::varchar(2)]::varchar(3)[] l, array['1 day']::interval(3)[] m, array[v]::varchar[] n, array[t]::varchar[] o, array['a', 'b']::char(3)[] p, array[[], []]::varchar(3)[] r, array[va, va]::varchar(4)[] as s from lengths;
+select pg_get_viewdef('cast_arrays');
+create table array_defaults (a varchar(255)[] default array[]::varchar(255)[], b varchar(3)[] default array['x']::varchar(3)[], c text[] default array[]::text[], d numeric(5,2)[] default array[]::numeric(5,2)[], e varchar(3)[] default array['x', 'y'], f timestamptz(3)[] default array[]::timestamptz(3)[]);
+select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'array_defaults'::regclass order by adnum;
