@@ -194,7 +194,7 @@ fn store(
         check_generated(&table, position, written, context)?;
     }
     let mut foreign_keys: Vec<PendingForeignKey> = Vec::new();
-    for constraint in constraints {
+    for constraint in &merge_equal_keys(constraints) {
         // They may reference a key of this very table, which must exist by then.
         if let ConstraintKind::ForeignKey(_) = constraint.kind {
             foreign_keys.push(PendingForeignKey(of_new_table(constraint)));
@@ -219,6 +219,39 @@ fn of_new_table(constraint: &Constraint) -> Constraint {
         not_valid: false,
         ..constraint.clone()
     }
+}
+
+/// Keys that are written twice become one, a primary key if one of them is, under the first name that one of them has.
+/// PostgreSQL: transformIndexConstraints, for CREATE TABLE alone.
+fn merge_equal_keys(constraints: &[Constraint]) -> Vec<Constraint> {
+    let is_equal = |a: &Constraint, b: &Constraint| match (&a.kind, &b.kind) {
+        (
+            ConstraintKind::PrimaryKey(x) | ConstraintKind::Unique(x),
+            ConstraintKind::PrimaryKey(y) | ConstraintKind::Unique(y),
+        ) => {
+            x.columns == y.columns
+                && x.include == y.include
+                && x.nulls_not_distinct == y.nulls_not_distinct
+                && a.deferrable == b.deferrable
+                && a.initially_deferred == b.initially_deferred
+        }
+        _ => false,
+    };
+    let is_primary = |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
+    let mut merged: Vec<Constraint> = Vec::with_capacity(constraints.len());
+    for constraint in constraints {
+        let Some(prior) = merged.iter_mut().find(|prior| is_equal(prior, constraint)) else {
+            merged.push(constraint.clone());
+            continue;
+        };
+        // A primary key comes before all others, and so does its name.
+        let other = match is_primary(constraint) {
+            true => std::mem::replace(prior, constraint.clone()),
+            false => constraint.clone(),
+        };
+        prior.name = prior.name.take().or(other.name);
+    }
+    merged
 }
 
 /// 0A000 for clauses that are parsed and not implemented.

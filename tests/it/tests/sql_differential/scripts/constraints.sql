@@ -136,3 +136,25 @@ drop table check_lists;
 create domain of_strings as varchar check (value in ('a', 'b'));
 select pg_get_constraintdef(oid) from pg_constraint where contypid = 'of_strings'::regtype;
 drop domain of_strings;
+
+-- In CREATE TABLE, keys that are written twice are one.
+create schema twice;
+set search_path = twice;
+create table e1 (a int, b int, constraint u unique (a), constraint p primary key (a));
+create table e2 (a int primary key, constraint u2 unique (a));
+create table e3 (a int unique, unique (a));
+create table e4 (a int unique, constraint n unique (a), constraint m unique (a));
+create table e5 (a int, b int, unique (a, b), unique (b, a), unique (a) include (b), unique (a));
+create table e6 (a int unique, unique (a) deferrable, unique (a) deferrable initially deferred);
+create table e7 (a int unique, unique nulls not distinct (a));
+create table e8 (a int unique primary key);
+create table e9 (a int unique, b int, unique (a) with (fillfactor = 50));
+alter table e9 add unique (b), add unique (b), add constraint x unique (b);
+alter table e9 add unique (a);
+create table e10 (like e9 including all, unique (a));
+create table e12 (a int, constraint c1 unique (a), constraint c2 unique (a));
+create table e13 (a int, constraint c1 unique (a), primary key (a));
+create table e14 (a int unique, b int constraint pk primary key, constraint f foreign key (a) references e14, unique (b));
+select conrelid::regclass, conname, pg_get_constraintdef(oid), conindid::regclass from pg_constraint where connamespace = 'twice'::regnamespace order by conrelid::regclass::text, 2;
+set client_min_messages = warning;
+drop schema twice cascade;
