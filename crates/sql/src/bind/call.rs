@@ -116,6 +116,12 @@ impl Binder<'_> {
         let routines = self.routines_called(call);
         let name = match self.function_name(call) {
             Err(_) if !routines.is_empty() => call.name.last(),
+            Err(error) if error.state() == state::UNDEFINED_FUNCTION && !call.star => {
+                // Told by the types of the arguments, whose own errors come first.
+                let arguments = self.call_arguments(call, false, false)?;
+                let types: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+                return Err(self.no_function(&display_name(call), &types, call.location));
+            }
             name => name?,
         };
         if call.within_group {
