@@ -133,6 +133,7 @@ impl SessionCatalog {
         let oids: HashSet<Oid> = changes
             .map(|change| change.oid)
             .chain(self.temporary.relations())
+            .chain(self.temporary.routines())
             .chain(schema)
             .collect();
         if oids.is_empty() {
@@ -230,6 +231,13 @@ impl SessionCatalog {
         self.temporary.schema().is_some_and(|(schema, _)| schema == oid)
     }
 
+    /// A routine of the session's own.
+    pub fn is_temporary_routine(&self, oid: Oid) -> bool {
+        let catalog = self.current();
+        let routine = catalog.routine(oid);
+        routine.is_some_and(|routine| self.is_temporary_schema(Oid(routine.stored.schema)))
+    }
+
     /// Another number after each change of temporary objects that was committed; 0 while there are none.
     #[inline]
     pub fn temporary_stamp(&self) -> u64 {
@@ -302,6 +310,8 @@ impl SessionCatalog {
         let current = self.verified()?;
         let temporary = match &put {
             Some((StoredObject::Relation(relation), _)) => relation.temporary,
+            Some((StoredObject::Routine(routine), _)) => self.is_temporary_schema(Oid(routine.schema)),
+            None if self.is_temporary_routine(oid) => true,
             _ => {
                 let relation = current.relation(analyzed_table(oid).unwrap_or(oid));
                 relation.is_some_and(|entry| entry.stored.temporary)
@@ -472,6 +482,15 @@ impl SessionCatalog {
                 },
                 _ => schema.clone(),
             });
+        }
+        path
+    }
+
+    /// The effective path without the temporary schema.
+    fn lasting_path(&self) -> Vec<String> {
+        let mut path = self.effective_path();
+        if let Some((_, temporary)) = self.temporary.schema() {
+            path.retain(|schema| schema != temporary);
         }
         path
     }

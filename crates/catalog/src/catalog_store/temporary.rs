@@ -1,4 +1,4 @@
-//! The temporary objects of one session: tables, views and sequences in a schema of its own.
+//! The temporary objects of one session: tables, views, sequences and routines in a schema of its own.
 //!
 //! They are rows of no table: the session keeps them and puts them on top of what is committed. Nobody else sees them, the
 //! shared catalog's generation does not move with them, and their storage is the engine's temporary kind, which is neither
@@ -15,7 +15,7 @@ use mote_engine::{Engine, SequenceId};
 use super::catalog::Catalog;
 use super::revision::Revision;
 use super::store::CatalogStore;
-use super::stored::{StoredObject, StoredRelation, StoredSchema, StoredStatistics};
+use super::stored::{StoredObject, StoredRelation, StoredRoutine, StoredSchema, StoredStatistics};
 
 /// What every session calls its temporary schema.
 pub const PG_TEMP: &str = "pg_temp";
@@ -28,6 +28,8 @@ pub(super) struct Temporary {
     schema: Option<StoredSchema>,
     /// Committed ones, with the version that plans compare.
     relations: Vec<(StoredRelation, u64)>,
+    /// The same of routines.
+    routines: Vec<(StoredRoutine, u64)>,
     /// Of these relations.
     statistics: Vec<StoredStatistics>,
     stamp: u64,
@@ -57,6 +59,10 @@ impl Temporary {
         self.relations.iter().map(|(relation, _)| Oid(relation.oid))
     }
 
+    pub fn routines(&self) -> impl Iterator<Item = Oid> {
+        self.routines.iter().map(|(routine, _)| Oid(routine.oid))
+    }
+
     #[inline]
     pub fn stamp(&self) -> u64 {
         self.stamp
@@ -69,23 +75,22 @@ impl Temporary {
         store: &CatalogStore,
     ) {
         for (oid, put) in changes {
-            if let Some(StoredObject::Statistics(statistics)) = put {
-                self.put_statistics(statistics, store);
-                continue;
-            }
-            let at = self.relations.iter().position(|(known, _)| known.oid == oid.0);
-            let put = match put {
-                Some(StoredObject::Relation(relation)) => Some(relation),
-                _ => None,
-            };
-            match (at, put) {
-                (Some(at), Some(relation)) => self.relations[at] = (relation, store.next_version()),
-                (None, Some(relation)) => self.relations.push((relation, store.next_version())),
-                (Some(at), None) => {
-                    self.relations.remove(at);
+            match put {
+                Some(StoredObject::Statistics(statistics)) => self.put_statistics(statistics, store),
+                Some(StoredObject::Relation(relation)) => replace(
+                    &mut self.relations,
+                    relation,
+                    |known| Oid(known.oid) == oid,
+                    store,
+                ),
+                Some(StoredObject::Routine(routine)) => {
+                    replace(&mut self.routines, routine, |known| Oid(known.oid) == oid, store)
+                }
+                _ => {
+                    self.relations.retain(|(known, _)| known.oid != oid.0);
+                    self.routines.retain(|(known, _)| known.oid != oid.0);
                     self.statistics.retain(|known| known.table != oid.0);
                 }
-                (None, None) => {}
             }
         }
         self.renew_stamp();
@@ -104,7 +109,7 @@ impl Temporary {
     fn renew_stamp(&mut self) {
         static STAMPS: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only that no two sessions have the same number matters.
-        self.stamp = match self.relations.is_empty() {
+        self.stamp = match self.relations.is_empty() && self.routines.is_empty() {
             true => 0,
             false => STAMPS.fetch_add(1, Ordering::Relaxed),
         };
@@ -129,13 +134,25 @@ impl Temporary {
         for (relation, _) in &self.relations {
             put(&mut catalog, StoredObject::Relation(relation.clone()));
         }
+        // Behind the relations, of whose rows they may be.
+        for (routine, _) in &self.routines {
+            put(&mut catalog, StoredObject::Routine(routine.clone()));
+        }
         for statistics in &self.statistics {
             put(&mut catalog, StoredObject::Statistics(statistics.clone()));
         }
-        for (relation, version) in &self.relations {
+        let relations = self
+            .relations
+            .iter()
+            .map(|(relation, version)| (relation.oid, version));
+        let routines = self
+            .routines
+            .iter()
+            .map(|(routine, version)| (routine.oid, version));
+        for (oid, version) in relations.chain(routines) {
             let rows = |id| engine.table(id).map(|table| table.row_count_estimate() as f64);
             catalog
-                .describe(Oid(relation.oid), *version, rows)
+                .describe(Oid(oid), *version, rows)
                 .expect("what was described is described again");
         }
         Arc::new(catalog)
@@ -151,7 +168,17 @@ impl Temporary {
                 engine.drop_temporary_sequence(SequenceId(sequence.id));
             }
         }
+        self.routines.clear();
         self.statistics.clear();
         self.renew_stamp();
+    }
+}
+
+/// An object in the place of an older one, or behind all others: they are put on top of a catalog in this order.
+fn replace<T>(all: &mut Vec<(T, u64)>, object: T, is_it: impl Fn(&T) -> bool, store: &CatalogStore) {
+    let version = store.next_version();
+    match all.iter_mut().find(|(known, _)| is_it(known)) {
+        Some(known) => *known = (object, version),
+        None => all.push((object, version)),
     }
 }

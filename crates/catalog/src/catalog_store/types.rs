@@ -402,9 +402,15 @@ impl CatalogView for SessionTypes {
             .map(|found| found.described.clone())
             .collect();
         named.sort_by_key(|routine| routine.oid);
-        let one = schema.map(|schema| [schema.to_owned()]);
-        let path = one.as_ref().map_or(state.path.as_slice(), |one| one.as_slice());
-        let schemas = path.iter().filter_map(|schema| state.schema_named(schema));
+        let path: Vec<&str> = match schema {
+            Some(schema) => vec![state.resolve(schema)],
+            // A name alone never means a routine of the temporary schema.
+            None => {
+                let lasting = state.path.iter().filter(|schema| !schema.starts_with("pg_temp_"));
+                lasting.map(String::as_str).collect()
+            }
+        };
+        let schemas = path.into_iter().filter_map(|schema| state.schema_named(schema));
         schemas
             .flat_map(|schema| named.iter().filter(move |routine| routine.schema_oid == schema))
             .cloned()

@@ -195,7 +195,9 @@ pub(in super::super) fn set_schema(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     let entry = find_own(&alter.object, alter.kind, context)?;
-    let target = schema::schema_to_move_to(&alter.schema, false, context)?;
+    let catalog = &context.session.catalog;
+    let is_temporary = catalog.is_temporary_schema(Oid(entry.stored.schema));
+    let target = schema::schema_to_move_to(&alter.schema, is_temporary, context)?;
     if entry.stored.schema != target.0 {
         move_to_schema(&entry, target, context)?;
     }

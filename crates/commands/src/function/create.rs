@@ -4,7 +4,7 @@
 use crate::new_privileges;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_grammar::ast::{CreateFunction, RelationName};
+use mote_grammar::ast::{CreateFunction, Persistence, RelationName};
 use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
@@ -46,7 +46,7 @@ pub(in super::super) fn create(
         name: create.name.last().into(),
         location: create.name.location,
     };
-    let (schema_oid, _) = schema::schema_for_creation(&name, context)?;
+    let (schema_oid, _) = schema::schema_for_new(&name, Persistence::Permanent, context)?;
     let mut new = define(create, schema_oid, context)?;
     let signature: Vec<u32> = input_types(&new).collect();
     // Name and input types are what tells routines apart: two of the same wait for one another.

@@ -12,10 +12,10 @@ use mote_types::catalog::user::{is_composite, is_user_type, number_of};
 
 use super::object_locks::lock_type;
 use crate::context::StatementContext;
-use mote_catalog::catalog_store::NO_ROW;
 use mote_catalog::catalog_store::rows::{catalog_table, insert};
 use mote_catalog::catalog_store::statistics::statistics_oid;
 use mote_catalog::catalog_store::stored::StoredObject;
+use mote_catalog::catalog_store::{NO_ROW, PG_TEMP};
 use mote_catalog::privileges;
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
@@ -140,6 +140,10 @@ fn is_temporary(object: &StoredObject, context: &StatementContext<'_>) -> bool {
             let table = context.session.catalog.entry(Oid(statistics.table));
             table.is_some_and(|table| table.stored.temporary)
         }
+        StoredObject::Routine(routine) => {
+            let catalog = &context.session.catalog;
+            catalog.is_temporary_schema(Oid(routine.schema))
+        }
         _ => false,
     }
 }
@@ -148,7 +152,8 @@ fn is_temporary(object: &StoredObject, context: &StatementContext<'_>) -> bool {
 pub fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let depth = context.session.savepoint_depth;
     let entry = context.session.catalog.entry(oid);
-    if entry.as_ref().is_some_and(|entry| entry.stored.temporary) {
+    let is_temporary = entry.as_ref().is_some_and(|entry| entry.stored.temporary);
+    if is_temporary || context.session.catalog.is_temporary_routine(oid) {
         return context.session.catalog.record(oid, None, depth);
     }
     if entry.is_some() && context.session.catalog.current().statistics_of(oid).is_some() {
@@ -269,11 +274,11 @@ fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
 pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementContext<'_>) -> SqlResult<()> {
     let catalog = &context.session.catalog;
     let unsupported = |what: &str| Err(SqlError::unsupported(what));
+    if calls_temporary_routine(object, context) {
+        return unsupported("a function of a temporary schema in a permanent object");
+    }
     match object {
         StoredObject::Routine(routine) => {
-            if catalog.is_temporary_schema(Oid(routine.schema)) {
-                return unsupported("a function in a temporary schema");
-            }
             let types = routine.arguments.iter().map(|argument| argument.ty);
             let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_number());
             let is_temporary = |oid| {
@@ -314,4 +319,27 @@ pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementCont
         | StoredObject::Role(_) => {}
     }
     Ok(())
+}
+
+/// Whether a definition names a routine of the session's own: by its OID, as triggers do, or in a text.
+fn calls_temporary_routine(object: &StoredObject, context: &StatementContext<'_>) -> bool {
+    let catalog = &context.session.catalog;
+    let Some((_, own)) = catalog.temporary_schema() else {
+        return false;
+    };
+    let mut found = false;
+    object
+        .object()
+        .uses(&mut |used| found |= catalog.is_temporary_routine(used));
+    // What is in quotes is a literal, which names no function.
+    let named = [format!("{own}."), format!("{PG_TEMP}.")];
+    let mut look = |text: &str| {
+        let mut places = named.iter().flat_map(|name| text.match_indices(name.as_str()));
+        found |= places.any(|(at, _)| !text[..at].ends_with('\''));
+    };
+    object.object().texts(&mut look);
+    if let StoredObject::Relation(relation) = object {
+        relation.view_query.iter().for_each(|text| look(text));
+    }
+    found
 }

@@ -65,8 +65,9 @@ impl CatalogView for SessionCatalog {
         }
         let named: Vec<_> = named.collect();
         let path = match schema {
-            Some(schema) => vec![schema.to_string()],
-            None => self.effective_path(),
+            Some(schema) => vec![self.resolve(schema).to_string()],
+            // A name alone never means a routine of the temporary schema: anybody may make one that shadows another.
+            None => self.lasting_path(),
         };
         let mut found = Vec::new();
         for schema in path {
