@@ -23,9 +23,26 @@ use crate::host::run_on_large_stack;
 pub fn of_table(facts: &Facts<'_>, table: Oid, text: &str, pretty: bool) -> Option<String> {
     let catalog = facts.session.catalog;
     let relation: Arc<Relation> = catalog.relation(table)?;
+    let spelled = |text: &str, pretty: bool| {
+        let spelled = query_text::spelled_out_condition(&parsed(text)?, &relation, catalog)?;
+        Some(deparse::spelled_out_expression(&spelled, pretty))
+    };
+    let mut found = None;
+    run_on_large_stack(&mut || {
+        // PostgreSQL, too, shows the conversion of a list otherwise once it has read it again, and then no more.
+        let settled = |once: &String| {
+            let again = spelled(once, false)?;
+            Some(spelled(&again, false)? == again)
+        };
+        let plain = spelled(text, false).filter(|once| settled(once) == Some(true));
+        found = plain.and_then(|plain| match pretty {
+            true => spelled(text, true),
+            false => Some(plain),
+        });
+    });
     let bind =
         |text: &str| bind_expression_over_relation(text, &relation, RelationExpression::Check, None, catalog);
-    shown(text, &relation.quoted_column_names(), pretty, &bind)
+    found.or_else(|| shown(text, &relation.quoted_column_names(), pretty, &bind))
 }
 
 /// The expression of a domain's CHECK.

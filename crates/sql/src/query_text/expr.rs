@@ -120,11 +120,22 @@ impl Writer<'_> {
                 else {
                     return None;
                 };
+                let compares_texts = function.signature().arguments.get(1) == Some(&oid::TEXT);
+                let own = self.trace.expr(array).map_or(ColumnType::UNKNOWN, Bound::ty);
+                let texts = ColumnType::new(oid::TEXT_ARRAY);
+                // Strings of a length are compared as texts.
+                let array = match own.oid {
+                    oid::UNKNOWN if compares_texts => self.expr_of(array, Some(texts))?,
+                    oid::VARCHAR_ARRAY if compares_texts => {
+                        cast(self.slot(array, bound, Oid::INVALID)?, texts)?
+                    }
+                    _ => self.slot(array, bound, Oid::INVALID)?,
+                };
                 node(ExprKind::QuantifiedArray {
                     operand: Box::new(self.operand(operand, argument, *function, 0, &operator.name)?),
                     operator: operator.clone(),
                     quantifier: *quantifier,
-                    array: Box::new(self.slot(array, bound, Oid::INVALID)?),
+                    array: Box::new(array),
                 })
             }
             ExprKind::QuantifiedQuery {

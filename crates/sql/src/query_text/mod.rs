@@ -21,7 +21,7 @@ use mote_grammar::ast;
 use mote_types::ColumnType;
 
 use crate::bind::{Trace, trace_query};
-use crate::catalog::CatalogView;
+use crate::catalog::{CatalogView, Relation};
 use names::Names;
 
 /// The query of a view with `columns`, spelled out. None: it does not bind, or PostgreSQL's form of it is not known here.
@@ -62,29 +62,7 @@ pub fn spelled_out_expression(
     ty: ColumnType,
     catalog: &dyn CatalogView,
 ) -> Option<ast::Expr> {
-    let select = ast::Select {
-        distinct: None,
-        targets: vec![ast::Target {
-            name: None,
-            value: expr.clone(),
-            location: expr.location,
-        }],
-        from: Vec::new(),
-        filter: None,
-        group_by: Vec::new(),
-        group_distinct: false,
-        having: None,
-        windows: Vec::new(),
-    };
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(Box::new(select)),
-        order_by: Vec::new(),
-        limit: None,
-        offset: None,
-        locking: Vec::new(),
-        location: expr.location,
-    };
+    let query = select_of(expr, Vec::new());
     let trace = trace_query(&query, catalog).ok()??;
     let mut writer = Writer {
         trace: &trace,
@@ -93,6 +71,65 @@ pub fn spelled_out_expression(
     };
     let untyped = trace.expr(expr)?.ty().oid == mote_types::oid::UNKNOWN;
     writer.expr_of(expr, untyped.then(|| ColumnType::new(ty.oid)))
+}
+
+/// Where the relation of a condition stands: before everything else.
+const PLACE: ast::Location = ast::Location(0);
+
+/// A condition over a relation's row, whose columns stand under their bare names: a CHECK.
+pub fn spelled_out_condition(
+    expr: &ast::Expr,
+    relation: &Relation,
+    catalog: &dyn CatalogView,
+) -> Option<ast::Expr> {
+    let from = ast::FromItem::Relation(ast::RelationReference {
+        name: ast::RelationName {
+            catalog: None,
+            schema: Some(relation.schema.as_str().into()),
+            name: relation.name.as_str().into(),
+            location: PLACE,
+        },
+        only: false,
+        alias: None,
+        sample: None,
+    });
+    let trace = trace_query(&select_of(expr, vec![from]), catalog).ok()??;
+    let mut names = Names::default();
+    // The one item there is has no name to stand behind.
+    names.enter(&[(trace.item(PLACE)?, "".into())]);
+    let mut writer = Writer {
+        trace: &trace,
+        catalog,
+        names,
+    };
+    writer.expr_of(expr, Some(ColumnType::BOOL))
+}
+
+/// The query that selects an expression.
+fn select_of(expr: &ast::Expr, from: Vec<ast::FromItem>) -> ast::Query {
+    let select = ast::Select {
+        distinct: None,
+        targets: vec![ast::Target {
+            name: None,
+            value: expr.clone(),
+            location: expr.location,
+        }],
+        from,
+        filter: None,
+        group_by: Vec::new(),
+        group_distinct: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    ast::Query {
+        with: None,
+        body: ast::QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        offset: None,
+        locking: Vec::new(),
+        location: expr.location,
+    }
 }
 
 /// What makes one tree of another.

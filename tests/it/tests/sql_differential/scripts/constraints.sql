@@ -158,3 +158,19 @@ create table e14 (a int unique, b int constraint pk primary key, constraint f fo
 select conrelid::regclass, conname, pg_get_constraintdef(oid), conindid::regclass from pg_constraint where connamespace = 'twice'::regnamespace order by conrelid::regclass::text, 2;
 set client_min_messages = warning;
 drop schema twice cascade;
+
+-- Conditions over lists of strings are shown with the conversions of the analysis.
+create schema shown;
+set search_path = shown;
+create table lists (v varchar(3), c char(3), t text, i int, d date, e varchar, va varchar[],
+  constraint k01 check (v in ('a', 'b')), constraint k02 check (v in ('a')), constraint k03 check (v not in ('a', 'b')), constraint k04 check (c in ('a', 'b')),
+  constraint k05 check (t in ('a', 'b')), constraint k06 check (i in (1, 2)), constraint k07 check (d in ('2020-01-01', '2021-01-01')), constraint k08 check (v in (t, 'b')),
+  constraint k09 check (v in (e, 'a')), constraint k10 check (lower(v) in ('a', 'b')), constraint k11 check (v::text in ('a', 'b')), constraint k12 check (v = any (array['a', 'b'])),
+  constraint k13 check (v = any ('{a,b}')), constraint k14 check (v = any (array['a'::varchar])), constraint k15 check (v = any (va)), constraint k16 check ('a' = any (va)),
+  constraint k17 check (v <> all (array['a', 'b']::varchar[])), constraint k18 check (coalesce(v, 'x') in ('a', 'b')), constraint k19 check (v in ('a', null)),
+  constraint k20 check (t = any (array['x']::varchar(3)[]::text[])), constraint k21 check (v in ('a'::text, 'b')), constraint k22 check (v in ('a'::varchar, 'b')), constraint k23 check (v = any (array[e])));
+select conname, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'lists'::regclass order by conname;
+create view lists_of as select v = any ('{a,b}') a, v = any (va) b, v = any (array[e]) c, 'a' = any (va) d, v = any (array['x']::varchar[]) e from lists;
+select pg_get_viewdef('lists_of');
+set client_min_messages = warning;
+drop schema shown cascade;
