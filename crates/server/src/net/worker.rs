@@ -147,7 +147,9 @@ impl Worker {
                     return Some((place, fiber));
                 }
             }
-            self.send_outgoing();
+            if !self.outgoing.is_empty() {
+                self.send_outgoing();
+            }
             match self.stage {
                 Stage::Receive => {
                     self.shared.engine().request_flush();
@@ -349,13 +351,9 @@ impl Worker {
                 if self.stacks.len() < STACKS_KEPT {
                     self.stacks.push(stack);
                 }
-                let has_unsent = connection.has_unsent();
-                self.returned(place, connection);
-                if has_unsent {
-                    self.outgoing.push(place);
-                    if self.outgoing.len() >= OUTGOING_MAX {
-                        self.send_outgoing();
-                    }
+                match connection.has_unsent() {
+                    true => self.replied(place, connection),
+                    false => self.returned(place, connection),
                 }
             }
         }
@@ -428,6 +426,20 @@ impl Worker {
         self.slots[index] = Slot::default();
         self.free.push(index);
         self.inbox.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A connection has left replies: they leave at once if nobody else is to run, else with those of others.
+    fn replied(&mut self, place: Place, connection: Box<Connection>) {
+        if self.ready.is_empty() && self.outgoing.is_empty() {
+            return self.send_of_idle(place, connection);
+        }
+        let slot = &mut self.slots[place.slot];
+        slot.slices = 0;
+        slot.tenant = Tenant::Idle(connection);
+        self.outgoing.push(place);
+        if self.outgoing.len() >= OUTGOING_MAX {
+            self.send_outgoing();
+        }
     }
 
     /// Sends what connections have left to be sent together: a client of several connections, which would be woken by
