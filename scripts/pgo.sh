@@ -69,6 +69,10 @@ train() {
     profdata merge -o "$profile" "$directory"/counts/*.profraw
 }
 
+psql --version >/dev/null 2>&1 || mote_install postgresql-client || {
+    say "training needs psql: apt-get install postgresql-client"
+    exit 2
+}
 mkdir -p "$directory"
 say "building the binary that counts"
 # Unused functions of a library in C name others that nobody has: the linker must drop them, as it does without counts.
