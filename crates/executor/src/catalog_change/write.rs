@@ -5,6 +5,7 @@ use mote_common::{Oid, RowId, SqlError, SqlResult};
 use mote_engine::{
     AdvisoryMode, RowLockStrength, RowVersion, RowWriter, Transaction, WaitPolicy, WriteError,
 };
+use mote_grammar::lexer::{Lexer, TokenKind};
 use mote_sql::catalog::CatalogView;
 use mote_types::ColumnType;
 use mote_types::catalog::extension::is_extension_type;
@@ -331,15 +332,24 @@ fn calls_temporary_routine(object: &StoredObject, context: &StatementContext<'_>
     object
         .object()
         .uses(&mut |used| found |= catalog.is_temporary_routine(used));
-    // What is in quotes is a literal, which names no function.
-    let named = [format!("{own}."), format!("{PG_TEMP}.")];
-    let mut look = |text: &str| {
-        let mut places = named.iter().flat_map(|name| text.match_indices(name.as_str()));
-        found |= places.any(|(at, _)| !text[..at].ends_with('\''));
-    };
+    let mut look = |text: &str| found |= names_schema(text, &[own, PG_TEMP]);
     object.object().texts(&mut look);
     if let StoredObject::Relation(relation) = object {
         relation.view_query.iter().for_each(|text| look(text));
     }
     found
+}
+
+/// Whether a name in a text stands behind one of these schemas; what literals hold names nothing.
+fn names_schema(text: &str, schemas: &[&str]) -> bool {
+    let mut lexer = Lexer::new(text);
+    let mut is_schema = false;
+    while let Some(Ok(token)) = lexer.next_token() {
+        if is_schema && token.kind == TokenKind::Dot {
+            return true;
+        }
+        let is_name = matches!(token.kind, TokenKind::Identifier | TokenKind::QuotedIdentifier);
+        is_schema = is_name && schemas.contains(&token.text(text).trim_matches('"'));
+    }
+    false
 }

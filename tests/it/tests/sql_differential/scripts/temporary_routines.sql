@@ -116,4 +116,4 @@ create table public.defaulted (a int default pg_temp.k());
 create table public.checked (a int check (a > pg_temp.k()));
 -- differs: a permanent object calls no function of a temporary schema
 create trigger k before insert on users for each row execute function pg_temp.k_trigger();
-create table public.literal (a text default 'pg_temp.k');
+create table public.literal (a text default 'pg_temp.k', check (a !~ '^pg_temp.'));
