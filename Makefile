@@ -25,7 +25,7 @@ help: ## this list
 build: ## release binary: target/release/mote
 	@$(CARGO) build --release -p mote-cli
 
-pgo: ## the same, laid out by what servers do (profile-guided): target/pgo/mote; a quarter of an hour
+pgo: ## the same, laid out by what servers do (profile-guided): target/pgo/mote; two builds
 	@scripts/pgo.sh
 
 check: ## after a small change: formatting, layers, lints and quick tests of the crates that differ from the last commit

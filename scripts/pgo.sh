@@ -4,11 +4,11 @@
 # Builds one that counts, trains it, and builds again by the counts.
 #
 # A statement of order entry runs through some 60 KB of code, twice the instruction cache, so what stands beside what
-# counts for as much as how much of it there is (docs/notebook/comparison.md). What training does not reach is compiled
-# as ever, only further away: so it begins with all statements that the tests compare with PostgreSQL, then order entry,
-# sysbench's transactions and TPC-H.
+# counts for as much as how much of it there is (docs/notebook/comparison.md). What training does not reach the
+# compiler takes for rare, and makes it small rather than fast: so training begins with all statements that the tests
+# compare with PostgreSQL, then come order entry, sysbench's transactions and TPC-H.
 #
-# Two builds and some two minutes of training: a quarter of an hour on two cores, 4 GB of disk while it runs.
+# Two builds and some two minutes of training: 25 minutes on two cores beside other builds.
 # Environment: PGO_DIRECTORY (target/pgo), PGO_PORT (5469).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -311,12 +311,15 @@ impl Worker {
         self.ready.push_back(place);
     }
 
+    /// The slot of a connection, unless that has been closed since.
+    fn slot_of(&mut self, place: Place) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(place.slot)?;
+        (slot.generation == place.generation).then_some(slot)
+    }
+
     /// Takes a connection out, to be run until it waits or has nothing to do.
     fn start(&mut self, place: Place) -> Option<Fiber> {
-        let slot = self.slots.get_mut(place.slot)?;
-        if slot.generation != place.generation {
-            return None;
-        }
+        let slot = self.slot_of(place)?;
         match std::mem::replace(&mut slot.tenant, Tenant::Running { missed: false }) {
             Tenant::Suspended(fiber) => Some(fiber),
             Tenant::Idle(connection) => {
@@ -447,12 +450,9 @@ impl Worker {
     fn send_outgoing(&mut self) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for place in outgoing.drain(..) {
-            let Some(slot) = self.slots.get_mut(place.slot) else {
+            let Some(slot) = self.slot_of(place) else {
                 continue;
             };
-            if slot.generation != place.generation {
-                continue;
-            }
             match std::mem::take(&mut slot.tenant) {
                 Tenant::Idle(connection) => self.send_of_idle(place, connection),
                 other => slot.tenant = other,
@@ -477,12 +477,9 @@ impl Worker {
         }
         let mut released = std::mem::take(&mut self.released);
         for place in released.drain(..) {
-            let Some(slot) = self.slots.get_mut(place.slot) else {
+            let Some(slot) = self.slot_of(place) else {
                 continue;
             };
-            if slot.generation != place.generation {
-                continue;
-            }
             slot.gated = false;
             match std::mem::take(&mut slot.tenant) {
                 Tenant::Idle(connection) => self.send_of_idle(place, connection),
