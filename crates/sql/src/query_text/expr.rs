@@ -15,20 +15,7 @@ use super::constant::{cast, constant, node, typed};
 use super::query::IN_EXPRESSION;
 use crate::bind::literal_value;
 use crate::bind::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMAX, XMIN};
-use crate::builtin::function::FunctionId;
-use crate::expr::{Expr as Bound, SubPlanKind, WindowFunction};
-use crate::routine::Routine;
-
-/// Operators that PostgreSQL has for numbers of different widths.
-const ACROSS_WIDTHS: &[&str] = &["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/"];
-
-/// What a call gives its arguments to.
-struct Callee<'c> {
-    declared: &'c [Oid],
-    /// From here on the arguments are elements of the last.
-    variadic: Option<Oid>,
-    arguments: &'c [Bound],
-}
+use crate::expr::Expr as Bound;
 
 impl Writer<'_> {
     pub fn expr(&mut self, expr: &Expr) -> Option<Expr> {
@@ -244,7 +231,7 @@ impl Writer<'_> {
         })
     }
 
-    fn exprs(&mut self, list: &[Expr]) -> Option<Vec<Expr>> {
+    pub(super) fn exprs(&mut self, list: &[Expr]) -> Option<Vec<Expr>> {
         list.iter().map(|expr| self.expr(expr)).collect()
     }
 
@@ -339,7 +326,7 @@ impl Writer<'_> {
     }
 
     /// A node where its parent wants another type, or the declared one.
-    fn slot(&mut self, expr: &Expr, bound: &Bound, declared: Oid) -> Option<Expr> {
+    pub(super) fn slot(&mut self, expr: &Expr, bound: &Bound, declared: Oid) -> Option<Expr> {
         let trace = self.trace;
         if let (
             ExprKind::Array(elements),
@@ -377,7 +364,7 @@ impl Writer<'_> {
         }
     }
 
-    fn slots(&mut self, list: &[Expr], bound: &[Bound]) -> Option<Vec<Expr>> {
+    pub(super) fn slots(&mut self, list: &[Expr], bound: &[Bound]) -> Option<Vec<Expr>> {
         if list.len() != bound.len() {
             return None;
         }
@@ -392,310 +379,6 @@ impl Writer<'_> {
             return cast(node(ExprKind::Array(Vec::new())), ty);
         }
         Some(node(ExprKind::Array(self.slots(elements, bound)?)))
-    }
-
-    /// An operand of an operator that `function` computes.
-    fn operand(
-        &mut self,
-        expr: &Expr,
-        bound: &Bound,
-        function: FunctionId,
-        position: usize,
-        name: &str,
-    ) -> Option<Expr> {
-        let own = self.trace.expr(expr).map_or(ColumnType::UNKNOWN, Bound::ty);
-        if ACROSS_WIDTHS.contains(&name) && has_operators_across(own.oid, bound.ty().oid) {
-            return self.expr(expr);
-        }
-        let declared = function.signature().arguments.get(position).copied();
-        // Names are compared with texts as they are.
-        if own.oid == oid::NAME && ACROSS_WIDTHS.contains(&name) {
-            return self.expr(expr);
-        }
-        self.slot(expr, bound, declared.unwrap_or(Oid::INVALID))
-    }
-
-    fn operation(
-        &mut self,
-        name: &OperatorName,
-        left: Option<&Expr>,
-        right: &Expr,
-        own: &Bound,
-    ) -> Option<Expr> {
-        let Bound::Call {
-            function, arguments, ..
-        } = own
-        else {
-            return None;
-        };
-        let (left, right) = match (left, arguments.as_slice()) {
-            (None, [only]) => (None, self.operand(right, only, *function, 0, &name.name)?),
-            (Some(left), [a, b]) => {
-                let left = self.operand(left, a, *function, 0, &name.name)?;
-                (Some(left), self.operand(right, b, *function, 1, &name.name)?)
-            }
-            _ => return None,
-        };
-        // One word for both spellings.
-        let shown = match &*name.name {
-            "!=" => "<>",
-            other => other,
-        };
-        Some(node(ExprKind::Operator {
-            name: OperatorName {
-                schema: name.schema.clone().filter(|schema| &**schema != "pg_catalog"),
-                name: shown.into(),
-            },
-            left: left.map(Box::new),
-            right: Box::new(right),
-        }))
-    }
-
-    /// An operator between two operands, which may be rows.
-    fn comparison(
-        &mut self,
-        word: &str,
-        name: &OperatorName,
-        left: &Expr,
-        right: &Expr,
-        own: &Bound,
-    ) -> Option<Expr> {
-        if let (ExprKind::Row { fields, .. }, ExprKind::ScalarQuery(query)) = (&left.kind, &right.kind) {
-            let left = node(ExprKind::Row {
-                fields: self.exprs(fields)?,
-                form: RowForm::Implicit,
-            });
-            let right = node(ExprKind::ScalarQuery(Box::new(
-                self.query(query, &IN_EXPRESSION)?,
-            )));
-            return Some(node(ExprKind::Operator {
-                name: name.clone(),
-                left: Some(Box::new(left)),
-                right: Box::new(right),
-            }));
-        }
-        let (ExprKind::Row { fields: a, .. }, ExprKind::Row { fields: b, .. }) = (&left.kind, &right.kind)
-        else {
-            return self.operation(name, Some(left), right, own);
-        };
-        match own {
-            Bound::And(tests) | Bound::Or(tests) if tests.len() == a.len() && a.len() == b.len() => {
-                let mut list = Vec::with_capacity(tests.len());
-                for ((a, b), test) in a.iter().zip(b).zip(tests) {
-                    list.push(self.operation(name, Some(a), b, test)?);
-                }
-                Some(node(match own {
-                    Bound::And(_) => ExprKind::And(list),
-                    _ => ExprKind::Or(list),
-                }))
-            }
-            Bound::RowComparison {
-                left: x,
-                right: y,
-                less,
-                ..
-            } if x.len() == a.len() && y.len() == b.len() => {
-                let mut rows = [Vec::new(), Vec::new()];
-                for (position, function) in less.iter().enumerate() {
-                    rows[0].push(self.operand(&a[position], &x[position], *function, 0, word)?);
-                    rows[1].push(self.operand(&b[position], &y[position], *function, 1, word)?);
-                }
-                let [left, right] = rows.map(|fields| {
-                    Box::new(node(ExprKind::Row {
-                        fields,
-                        form: RowForm::Explicit,
-                    }))
-                });
-                Some(node(ExprKind::Operator {
-                    name: name.clone(),
-                    left: Some(left),
-                    right,
-                }))
-            }
-            _ => None,
-        }
-    }
-
-    /// What stands to the left of IN and of operators with ANY and ALL, before a query.
-    fn compared(&mut self, operand: &Expr, name: &str, own: &Bound) -> Option<Expr> {
-        let Bound::SubPlan(call) = own else { return None };
-        let (SubPlanKind::Any { left, functions, .. } | SubPlanKind::All { left, functions }) = &call.kind
-        else {
-            return None;
-        };
-        match (&operand.kind, left.as_slice(), functions.as_slice()) {
-            (ExprKind::Row { fields, .. }, left, functions) if fields.len() == left.len() => {
-                let mut shown = Vec::with_capacity(fields.len());
-                for ((field, bound), function) in fields.iter().zip(left).zip(functions) {
-                    shown.push(self.operand(field, bound, *function, 0, name)?);
-                }
-                Some(node(ExprKind::Row {
-                    fields: shown,
-                    form: RowForm::Implicit,
-                }))
-            }
-            (ExprKind::Row { .. }, ..) => None,
-            (_, [only], [function]) => self.operand(operand, only, *function, 0, name),
-            _ => None,
-        }
-    }
-
-    fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool, own: &Bound) -> Option<Expr> {
-        let word = if negated { "<>" } else { "=" };
-        let name = OperatorName {
-            schema: None,
-            name: word.into(),
-        };
-        match own {
-            Bound::InList {
-                function,
-                argument,
-                list: bound,
-                ..
-            } => {
-                let left = self.operand(operand, argument, *function, 0, word)?;
-                let array = node(ExprKind::Array(self.slots(list, bound)?));
-                // Strings of a length are compared as texts, the whole list at a time.
-                let strings = bound.first().is_some_and(|first| first.ty().oid == oid::VARCHAR)
-                    && function.signature().arguments.get(1) == Some(&oid::TEXT);
-                let array = match strings {
-                    true => cast(array, ColumnType::new(oid::TEXT_ARRAY))?,
-                    false => array,
-                };
-                let quantifier = if negated { Quantifier::All } else { Quantifier::Any };
-                Some(node(ExprKind::QuantifiedArray {
-                    operand: Box::new(left),
-                    operator: name,
-                    quantifier,
-                    array: Box::new(array),
-                }))
-            }
-            Bound::And(tests) | Bound::Or(tests) if list.len() > 1 && tests.len() == list.len() => {
-                let mut shown = Vec::with_capacity(tests.len());
-                for (item, test) in list.iter().zip(tests) {
-                    shown.push(self.comparison(word, &name, operand, item, test)?);
-                }
-                Some(node(match own {
-                    Bound::And(_) => ExprKind::And(shown),
-                    _ => ExprKind::Or(shown),
-                }))
-            }
-            _ => match list {
-                [only] => self.comparison(word, &name, operand, only, own),
-                _ => None,
-            },
-        }
-    }
-
-    /// Two comparisons, or four where the bounds may stand either way round.
-    fn between(
-        &mut self,
-        operand: &Expr,
-        low: &Expr,
-        high: &Expr,
-        symmetric: bool,
-        negated: bool,
-        inside: &Bound,
-    ) -> Option<Expr> {
-        let mut range = |low: &Expr, high: &Expr, bound: &Bound| {
-            let Bound::And(tests) = bound else { return None };
-            let [above, below] = tests.as_slice() else {
-                return None;
-            };
-            let (first, second) = if negated { ("<", ">") } else { (">=", "<=") };
-            let name = |word: &str| OperatorName {
-                schema: None,
-                name: word.into(),
-            };
-            let list = vec![
-                self.operation(&name(first), Some(operand), low, above)?,
-                self.operation(&name(second), Some(operand), high, below)?,
-            ];
-            Some(node(match negated {
-                true => ExprKind::Or(list),
-                false => ExprKind::And(list),
-            }))
-        };
-        if !symmetric {
-            return range(low, high, inside);
-        }
-        let Bound::Or(ways) = inside else { return None };
-        let [forth, back] = ways.as_slice() else {
-            return None;
-        };
-        let list = vec![range(low, high, forth)?, range(high, low, back)?];
-        Some(node(match negated {
-            true => ExprKind::And(list),
-            false => ExprKind::Or(list),
-        }))
-    }
-
-    fn like(
-        &mut self,
-        form: LikeForm,
-        operand: &Expr,
-        pattern: &Expr,
-        escape: Option<&Expr>,
-        negated: bool,
-        own: &Bound,
-    ) -> Option<Expr> {
-        let (word, wrapper) = match (form, negated) {
-            (LikeForm::Like, false) => ("~~", "like_escape"),
-            (LikeForm::Like, true) => ("!~~", "like_escape"),
-            (LikeForm::ILike, false) => ("~~*", "like_escape"),
-            (LikeForm::ILike, true) => ("!~~*", "like_escape"),
-            (LikeForm::SimilarTo, false) => ("~", "similar_to_escape"),
-            (LikeForm::SimilarTo, true) => ("!~", "similar_to_escape"),
-        };
-        let name = OperatorName {
-            schema: None,
-            name: word.into(),
-        };
-        if escape.is_none() && form != LikeForm::SimilarTo {
-            return self.operation(&name, Some(operand), pattern, own);
-        }
-        let Bound::Call {
-            function, arguments, ..
-        } = own
-        else {
-            return None;
-        };
-        let [
-            left,
-            Bound::Call {
-                arguments: patterns, ..
-            },
-        ] = arguments.as_slice()
-        else {
-            return None;
-        };
-        let written: Vec<Expr> = std::iter::once(pattern).chain(escape).cloned().collect();
-        let mut shown = Vec::with_capacity(2);
-        for (expr, bound) in written.iter().zip(patterns) {
-            let value = self.slot(expr, bound, oid::TEXT)?;
-            shown.push(Argument { name: None, value });
-        }
-        let right = node(ExprKind::Function(Box::new(FunctionCall {
-            name: QualifiedName {
-                parts: vec![wrapper.into()],
-                location: Location::NONE,
-            },
-            arguments: shown,
-            star: false,
-            variadic: false,
-            distinct: false,
-            order_by: Vec::new(),
-            within_group: false,
-            filter: None,
-            over: None,
-            sql_syntax: false,
-            location: Location::NONE,
-        })));
-        Some(node(ExprKind::Operator {
-            name,
-            left: Some(Box::new(self.operand(operand, left, *function, 0, word)?)),
-            right: Box::new(right),
-        }))
     }
 
     fn case(
@@ -752,7 +435,7 @@ impl Writer<'_> {
         }))
     }
 
-    fn cast_of(&mut self, operand: &Expr, own: &Bound, modified: bool) -> Option<Expr> {
+    pub(super) fn cast_of(&mut self, operand: &Expr, own: &Bound, modified: bool) -> Option<Expr> {
         // A cast without a length forgets the one that there was.
         let wants = match modified {
             true => own.ty(),
@@ -811,162 +494,6 @@ impl Writer<'_> {
         }
     }
 
-    fn function(&mut self, call: &FunctionCall, own: &Bound) -> Option<Expr> {
-        let trace = self.trace;
-        if call.over.is_some() {
-            let window = trace.window(call)?;
-            let declared = match window.function {
-                WindowFunction::Window(id) => id.signature().arguments,
-                WindowFunction::Aggregate(id) => id.signature().arguments,
-            };
-            return self.called(call, &Callee::fixed(declared, &window.arguments));
-        }
-        match own {
-            Bound::Variable { .. } => match (trace.aggregate(call), trace.set(call)) {
-                (Some(found), _) => self.called(
-                    call,
-                    &Callee::fixed(found.aggregate.signature().arguments, &found.arguments),
-                ),
-                (None, Some(set)) => self.function(call, set),
-                (None, None) => None,
-            },
-            Bound::Call {
-                function, arguments, ..
-            } => {
-                let signature = function.signature();
-                let variadic = signature.variadic.filter(|_| !call.variadic);
-                let callee = Callee {
-                    declared: signature.arguments,
-                    variadic,
-                    arguments,
-                };
-                // SQL's own words are PostgreSQL's for numbers, not for patterns.
-                let is_pattern =
-                    signature.name == "substring" && signature.arguments == [oid::TEXT, oid::TEXT];
-                if is_pattern && call.sql_syntax {
-                    let plain = FunctionCall {
-                        sql_syntax: false,
-                        ..call.clone()
-                    };
-                    return self.called(&plain, &callee);
-                }
-                self.called(call, &callee)
-            }
-            Bound::Routine(found) => {
-                let mut shown = self.called(call, &Callee::fixed(&[], &found.arguments))?;
-                if let ExprKind::Function(call) = &mut shown.kind {
-                    call.name.parts = self.routine_name(&found.routine);
-                }
-                Some(shown)
-            }
-            Bound::Sequence { arguments, .. } => self.called(call, &Callee::fixed(&[], arguments)),
-            Bound::SessionValue { .. } => self.called(call, &Callee::fixed(&[], &[])),
-            // A type's name in the place of a function's: PostgreSQL has a function for most of them.
-            Bound::Cast { ty, .. } => match call.arguments.as_slice() {
-                [only] if ty.oid == oid::TEXT => self.cast_of(&only.value, own, false),
-                [only] => {
-                    let value = self.expr(&only.value)?;
-                    Some(node(ExprKind::Function(Box::new(FunctionCall {
-                        arguments: vec![Argument { name: None, value }],
-                        ..call.clone()
-                    }))))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// With its schema where the bare name would find another function, or none.
-    fn routine_name(&self, routine: &Routine) -> Vec<Name> {
-        let types = routine.input_types();
-        let found = self.catalog.routines_named(None, &routine.name);
-        let first = found.iter().find(|found| found.input_types() == types);
-        let name: Name = routine.name.as_str().into();
-        match first.is_some_and(|first| first.oid == routine.oid) {
-            true => vec![name],
-            false => vec![routine.schema.as_str().into(), name],
-        }
-    }
-
-    fn called(&mut self, call: &FunctionCall, callee: &Callee<'_>) -> Option<Expr> {
-        let mut arguments = Vec::with_capacity(call.arguments.len());
-        for (position, argument) in call.arguments.iter().enumerate() {
-            let value = self.argument(call, argument, position, callee)?;
-            let name = argument.name.clone();
-            arguments.push(Argument { name, value });
-        }
-        let mut order_by = Vec::with_capacity(call.order_by.len());
-        for (position, sort) in call.order_by.iter().enumerate() {
-            let behind = call.arguments.len() + position;
-            let value = match callee.arguments.get(behind).filter(|_| call.within_group) {
-                Some(bound) => self.slot(&sort.value, bound, Oid::INVALID)?,
-                None => self.expr(&sort.value)?,
-            };
-            order_by.push(SortBy {
-                value,
-                ..sort.clone()
-            });
-        }
-        let over = match &call.over {
-            Some(window) => Some(self.window(window)?),
-            None => None,
-        };
-        Some(node(ExprKind::Function(Box::new(FunctionCall {
-            arguments,
-            order_by,
-            filter: self.optional(call.filter.as_ref())?,
-            over,
-            ..call.clone()
-        }))))
-    }
-
-    fn argument(
-        &mut self,
-        call: &FunctionCall,
-        argument: &Argument,
-        position: usize,
-        callee: &Callee<'_>,
-    ) -> Option<Expr> {
-        let expr = &argument.value;
-        // The field is a word, not a value; the rows of OVERLAPS are shown as they are.
-        let as_written = match call.name.last() {
-            "extract" => position == 0 && call.sql_syntax,
-            "overlaps" => call.sql_syntax,
-            _ => false,
-        };
-        let is_literal = matches!(
-            expr.kind,
-            ExprKind::Constant(Constant::String(_) | Constant::Null)
-        );
-        if as_written && is_literal {
-            return Some(expr.clone());
-        }
-        if as_written || argument.name.is_some() {
-            return self.expr(expr);
-        }
-        let from = callee.declared.len().saturating_sub(1);
-        match callee.variadic {
-            // An argument of any type is passed without one, if it has none.
-            Some(oid::ANY) if position >= from => match is_literal {
-                true => Some(expr.clone()),
-                false => self.expr(expr),
-            },
-            Some(element) if position >= from => match callee.arguments.get(from)? {
-                Bound::Array { elements, .. } => self.slot(expr, elements.get(position - from)?, element),
-                _ => None,
-            },
-            _ => {
-                let declared = callee.declared.get(position).copied().unwrap_or(Oid::INVALID);
-                // Whatever takes anything is given literals as texts, and PostgreSQL says nothing of it.
-                if declared == oid::ANY && is_literal {
-                    return Some(expr.clone());
-                }
-                self.slot(expr, callee.arguments.get(position)?, declared)
-            }
-        }
-    }
-
     pub fn window(&mut self, window: &WindowSpecification) -> Option<WindowSpecification> {
         let mut order_by = Vec::with_capacity(window.order_by.len());
         for sort in &window.order_by {
@@ -996,27 +523,4 @@ fn modified_literal(text: &str, ty: ColumnType) -> Option<Expr> {
         ExprKind::Cast { operand, .. } => cast(*operand, ty),
         kind => cast(node(kind), ty),
     }
-}
-
-impl<'c> Callee<'c> {
-    fn fixed(declared: &'c [Oid], arguments: &'c [Bound]) -> Callee<'c> {
-        Callee {
-            declared,
-            variadic: None,
-            arguments,
-        }
-    }
-}
-
-/// Does PostgreSQL have operators for the two types as they are, where mote converts one?
-fn has_operators_across(left: Oid, right: Oid) -> bool {
-    const FAMILIES: [&[Oid]; 3] = [
-        &[oid::INT2, oid::INT4, oid::INT8],
-        &[oid::FLOAT4, oid::FLOAT8],
-        &[oid::DATE, oid::TIMESTAMP, oid::TIMESTAMPTZ],
-    ];
-    left != right
-        && FAMILIES
-            .iter()
-            .any(|family| family.contains(&left) && family.contains(&right))
 }

@@ -5,16 +5,18 @@
 //! at, and a relation bears its schema only where its bare name would not find it. The result is a tree again, which
 //! `grammar::ast::deparse` turns into text.
 //!
-//! Reading order: this file, `names` (who is called what), `query`, `expr`, `constant`.
+//! Reading order: this file, `names` (who is called what), `query`, `expr` and beside it `operators` and `call`, `constant`.
 //!
 //! Source: what PostgreSQL's parse analysis does to a tree, and what its ruleutils.c makes of that.
 //!
 //! Leaves out: layout and parentheses (`deparse`). What it cannot say as PostgreSQL does, it does not say at all (None): joins
 //! with aliases of their own, data-modifying WITH.
 
+mod call;
 mod constant;
 mod expr;
 mod names;
+mod operators;
 mod query;
 
 use mote_grammar::ast;
