@@ -224,10 +224,7 @@ pub fn refuses_nulls(column: &Column, facts: &Facts<'_>) -> bool {
 }
 
 fn domain_of<'f>(column: &Column, facts: &'f Facts<'_>) -> Option<&'f StoredDomain> {
-    let domain = column.domain?;
-    let types = facts.user_types().into_iter();
-    let mut found = types.filter(|entry| Oid(entry.stored.oid) == domain);
-    found.next()?.stored.domain.as_ref()
+    facts.catalog.user_type(column.domain?)?.stored.domain.as_ref()
 }
 
 /// information_schema.domains.
