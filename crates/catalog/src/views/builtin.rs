@@ -1,6 +1,9 @@
 //! Facts of PostgreSQL's catalogs that only the catalogs show: functions that read and write types, operator classes,
 //! collations. Numbers and names are PostgreSQL 15's; clients look some of them up (`'array_in'::regproc`).
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use mote_common::Oid;
 use mote_sql::builtin::function::type_io;
 use mote_sql::catalog::index_method::IndexMethod;
@@ -43,13 +46,18 @@ const fn support(
     }
 }
 
-/// The support function of this name.
+/// The support function of this name: pg_type asks for six of each type.
 pub fn support_function(name: &str) -> Option<Oid> {
-    let callable = type_io().find(|function| function.name == name);
-    let internal = || SUPPORT_FUNCTIONS.iter().find(|function| function.name == name);
-    callable
-        .map(|function| function.oid)
-        .or_else(|| internal().map(|function| function.oid))
+    static BY_NAME: LazyLock<HashMap<&'static str, Oid>> = LazyLock::new(|| {
+        let callable = type_io().map(|function| (function.name, function.oid));
+        let internal = SUPPORT_FUNCTIONS.iter().map(|function| (function.name, function.oid));
+        let mut by_name = HashMap::new();
+        for (name, oid) in callable.chain(internal) {
+            by_name.entry(name).or_insert(oid);
+        }
+        by_name
+    });
+    BY_NAME.get(name).copied()
 }
 
 /// The operator classes of a method: here those of types without a folder of their own.
