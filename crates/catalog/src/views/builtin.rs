@@ -50,7 +50,9 @@ const fn support(
 pub fn support_function(name: &str) -> Option<Oid> {
     static BY_NAME: LazyLock<HashMap<&'static str, Oid>> = LazyLock::new(|| {
         let callable = type_io().map(|function| (function.name, function.oid));
-        let internal = SUPPORT_FUNCTIONS.iter().map(|function| (function.name, function.oid));
+        let internal = SUPPORT_FUNCTIONS
+            .iter()
+            .map(|function| (function.name, function.oid));
         let mut by_name = HashMap::new();
         for (name, oid) in callable.chain(internal) {
             by_name.entry(name).or_insert(oid);

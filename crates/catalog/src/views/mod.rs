@@ -23,6 +23,7 @@ pub mod internals;
 pub mod names;
 pub mod object_identity;
 pub mod object_text;
+pub mod parameters;
 pub mod partition_text;
 mod row;
 mod rows;

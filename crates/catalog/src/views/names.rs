@@ -3,9 +3,11 @@
 use mote_common::Oid;
 use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
+use mote_types::format_type;
 
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};
 use super::internals::INTERNALS;
+use super::parameters::{Parameters, returns_set};
 
 /// The OID of the function of this name: the first one where several bear it.
 pub fn function_oid(name: &str) -> Option<Oid> {
@@ -92,39 +94,45 @@ pub fn function(oid: Oid) -> Option<FunctionFacts> {
         return Some(FunctionFacts {
             name: found.name,
             arguments: found.arguments.to_vec(),
+            parameters: Parameters::of(found),
             result: found.result,
+            returns_set: returns_set(found),
         });
     }
     if let Some(found) = AGGREGATES.iter().find(|aggregate| aggregate.oid == oid) {
-        return Some(FunctionFacts {
-            name: found.name,
-            arguments: found.arguments.to_vec(),
-            result: found.result,
+        let by_position = FunctionFacts::by_position(found.name, found.arguments.to_vec(), found.result);
+        return Some(match found.direct {
+            Some(direct) => FunctionFacts {
+                parameters: Parameters::of_ordered_set(found.arguments, direct),
+                ..by_position
+            },
+            None => by_position,
         });
     }
     if let Some(found) = WINDOWS.iter().find(|window| window.oid == oid) {
-        return Some(FunctionFacts {
-            name: found.name,
-            arguments: found.arguments.to_vec(),
-            result: found.result,
-        });
+        return Some(FunctionFacts::by_position(
+            found.name,
+            found.arguments.to_vec(),
+            found.result,
+        ));
     }
+    let types = |listed: &[u32]| listed.iter().copied().map(Oid).collect();
     if let Some(found) = INTERNALS.iter().find(|function| function.oid == oid.0) {
-        return Some(FunctionFacts {
-            name: found.name,
-            arguments: found.arguments.iter().map(|&argument| Oid(argument)).collect(),
-            result: Oid(found.result),
-        });
+        return Some(FunctionFacts::by_position(
+            found.name,
+            types(found.arguments),
+            Oid(found.result),
+        ));
     }
     let position = SUPPORT_FUNCTIONS
         .binary_search_by_key(&oid, |function| function.oid)
         .ok()?;
     let found = &SUPPORT_FUNCTIONS[position];
-    Some(FunctionFacts {
-        name: found.name,
-        arguments: found.arguments.iter().map(|&argument| Oid(argument)).collect(),
-        result: found.result,
-    })
+    Some(FunctionFacts::by_position(
+        found.name,
+        types(found.arguments),
+        found.result,
+    ))
 }
 
 /// The text form of a regproc: with its schema where others bear the name.
@@ -147,18 +155,32 @@ pub fn function_name(oid: Oid) -> Option<String> {
 pub struct FunctionFacts {
     pub name: &'static str,
     pub arguments: Vec<Oid>,
+    pub parameters: Parameters,
     pub result: Oid,
+    pub returns_set: bool,
 }
 
 impl FunctionFacts {
-    /// The argument types as pg_get_function_arguments shows them: without a modifier, so `character` and not `bpchar`.
-    pub fn argument_list(&self) -> String {
-        let types: Vec<String> = self
-            .arguments
-            .iter()
-            .map(|&ty| mote_types::format_type(ty, -2))
-            .collect();
-        types.join(", ")
+    fn by_position(name: &'static str, arguments: Vec<Oid>, result: Oid) -> FunctionFacts {
+        FunctionFacts {
+            name,
+            parameters: Parameters::unnamed(&arguments),
+            arguments,
+            result,
+            returns_set: false,
+        }
+    }
+
+    /// The types as regprocedure shows them: without a modifier, so `character` and not `bpchar`.
+    pub fn type_list(&self) -> String {
+        let types: Vec<String> = self.arguments.iter().map(|&ty| format_type(ty, -2)).collect();
+        types.join(",")
+    }
+
+    /// pg_get_function_result.
+    pub fn result_text(&self) -> String {
+        let set = if self.returns_set { "SETOF " } else { "" };
+        format!("{set}{}", format_type(self.result, -2))
     }
 }
 

@@ -190,13 +190,8 @@ pub fn name(ty: Oid, object: Oid, known: &dyn ObjectNames) -> Option<String> {
         _ => match known.routine(object) {
             Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, known)),
             Some(routine) => Some(routine_text::visible_name(&routine, known)),
-            None if ty == oid::REGPROCEDURE => names::function(object).map(|function| {
-                format!(
-                    "{}({})",
-                    identifier(function.name),
-                    function.argument_list().replace(", ", ",")
-                )
-            }),
+            None if ty == oid::REGPROCEDURE => names::function(object)
+                .map(|function| format!("{}({})", identifier(function.name), function.type_list())),
             None => names::function_name(object),
         },
     }

@@ -161,10 +161,11 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1])))
         }
         "pg_get_function_arguments" => Body::Runtime(|runtime, _, a| {
-            Ok(routine_shown(runtime, a, Shown::Arguments).unwrap_or_else(|| builtin_arguments(a)))
+            Ok(routine_shown(runtime, a, Shown::Arguments).unwrap_or_else(|| builtin_arguments(a, true)))
         }),
         "pg_get_function_identity_arguments" => Body::Runtime(|runtime, _, a| {
-            Ok(routine_shown(runtime, a, Shown::IdentityArguments).unwrap_or_else(|| builtin_arguments(a)))
+            Ok(routine_shown(runtime, a, Shown::IdentityArguments)
+                .unwrap_or_else(|| builtin_arguments(a, false)))
         }),
         "pg_get_functiondef" => {
             Body::Runtime(
@@ -179,9 +180,7 @@ pub fn body(name: &str) -> Option<Body> {
                 return Ok(routine_shown(runtime, a, Shown::Result).unwrap_or_default());
             }
             let function = names::function(Oid(oid_value(&a[0])));
-            Ok(function.map_or(Datum::Null, |function| {
-                Datum::from(format_type(function.result, -1))
-            }))
+            Ok(function.map_or(Datum::Null, |function| Datum::from(function.result_text())))
         }),
         "pg_get_partkeydef" => Body::Runtime(|runtime, _, a| {
             let text = partitions::key_definition(&facts(runtime), Oid(oid_value(&a[0])));
@@ -222,9 +221,11 @@ fn routine_shown(runtime: &Runtime<'_, '_>, a: &[Datum], what: Shown) -> Option<
 }
 
 /// The argument list of a built-in function, as \df shows it.
-fn builtin_arguments(a: &[Datum]) -> Datum {
+fn builtin_arguments(a: &[Datum], with_defaults: bool) -> Datum {
     let function = names::function(Oid(oid_value(&a[0])));
-    function.map_or(Datum::Null, |function| Datum::from(function.argument_list()))
+    function.map_or(Datum::Null, |function| {
+        Datum::from(function.parameters.text(with_defaults))
+    })
 }
 
 /// pg_relation_is_updatable and pg_column_is_updatable. There are no INSTEAD OF triggers to ask about.

@@ -248,22 +248,19 @@ impl Binder<'_> {
         // Made now: the arguments are moved to their places below.
         let types: Vec<Oid> = bound.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
         let missing = self.no_such_call(&display_name(call), &types, &written, call.location);
+        // Those of a variadic function have names only where the call says VARIADIC.
         let fits = |signature: &&FunctionSignature| {
             let known = |name: &Option<&str>| name.is_none_or(|name| signature.names.contains(&name));
-            written.len() <= signature.names.len() && written.iter().all(known)
+            let spread = signature.variadic.is_some() && !call.variadic;
+            !spread && written.len() <= signature.names.len() && written.iter().all(known)
         };
-        let functions = callables_named(name)
+        let mut functions = callables_named(name)
             .iter()
             .filter_map(|callable| match callable {
                 Callable::Function(id) => Some(id.signature()),
                 _ => None,
             });
-        let mut named = functions.clone().filter(|signature| !signature.names.is_empty());
-        let Some(signature) = named.find(fits) else {
-            // PostgreSQL names arguments of functions that are listed here without names.
-            if functions.clone().any(|signature| signature.names.is_empty()) {
-                return Err(SqlError::unsupported("named argument notation"));
-            }
+        let Some(signature) = functions.find(fits) else {
             return Err(missing);
         };
         let mut placed: Vec<Option<Placed>> = vec![None; signature.names.len()];

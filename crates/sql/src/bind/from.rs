@@ -15,7 +15,7 @@ use super::Binder;
 use super::query::{FromJoin, FromTree, FunctionItem, ItemColumn, ItemKind};
 use super::scope::{Clause, ScopeItem, ScopeSource};
 use crate::access::{RelationLock, privilege};
-use crate::builtin::function::makes_rows_of_json;
+use crate::builtin::function::{makes_rows_of_json, only_output};
 use crate::catalog::{Relation, RelationKind};
 use crate::expr::Expr;
 use mote_grammar::ast;
@@ -700,14 +700,7 @@ fn output_name(call: &Expr) -> Option<Name> {
             let only = outputs.next().filter(|only| !only.name.is_empty())?;
             outputs.next().is_none().then(|| only.name.as_str().into())
         }
-        Expr::Call { function, .. } => match function.signature().body {
-            "json_array_elements"
-            | "json_array_elements_text"
-            | "jsonb_array_elements"
-            | "jsonb_array_elements_text" => Some("value".into()),
-            "pg_partition_ancestors" => Some("relid".into()),
-            _ => None,
-        },
+        Expr::Call { function, .. } => only_output(function.signature().body).map(Name::from),
         _ => None,
     }
 }

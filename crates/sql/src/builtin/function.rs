@@ -34,7 +34,7 @@ mod type_io;
 mod window;
 
 pub use mote_types::signature::{AggregateSignature, FunctionSignature, Volatility};
-pub use record::{makes_rows_of_json, out_columns, record_columns};
+pub use record::{makes_rows_of_json, only_output, out_columns, record_columns};
 
 /// Position in the table of scalar and set-returning functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -11,6 +11,7 @@ use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::views::builtin::{BOOTSTRAP_ROLE, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction};
 use crate::views::facts::Facts;
 use crate::views::internals::{Folding, INTERNALS, Internal};
+use crate::views::parameters::{Parameters, returns_set};
 use crate::views::row::{NULL, oid_vector, row};
 
 /// What pg_proc says about one function.
@@ -19,6 +20,8 @@ struct Procedure<'f> {
     name: &'f str,
     kind: char,
     arguments: Vec<Oid>,
+    /// More than their types: only of functions that have it.
+    parameters: Parameters,
     variadic: Oid,
     defaults: i16,
     result: Oid,
@@ -41,6 +44,7 @@ impl Procedure<'_> {
         if let (Some(last), Some(array)) = (arguments.last_mut(), array) {
             *last = array;
         }
+        let (all_types, modes) = self.parameters.types_and_modes();
         row![
             self.oid,
             self.name,
@@ -66,10 +70,10 @@ impl Procedure<'_> {
             self.defaults,
             self.result,
             oid_vector(arguments),
-            NULL,
-            NULL,
-            NULL,
-            NULL,
+            all_types,
+            modes,
+            self.parameters.names(),
+            self.parameters.defaults(),
             NULL,
             self.source,
             NULL,
@@ -110,26 +114,17 @@ pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
-/// Functions that answer one record, as PostgreSQL has them, and that are run here as if they answered a set of them.
-fn is_one_row(function: &FunctionSignature) -> bool {
-    matches!(
-        function.name,
-        "pg_create_physical_replication_slot"
-            | "pg_copy_physical_replication_slot"
-            | "pg_create_logical_replication_slot"
-    )
-}
-
 fn scalar(function: &FunctionSignature) -> Procedure<'_> {
     Procedure {
         oid: function.oid,
         name: function.name,
         kind: 'f',
         arguments: function.arguments.to_vec(),
+        parameters: Parameters::of(function),
         variadic: function.variadic.unwrap_or(Oid::INVALID),
         defaults: function.defaults as i16,
         result: function.result,
-        returns_set: function.returns_set && !is_one_row(function),
+        returns_set: returns_set(function),
         strict: function.strict,
         volatility: match function.volatility {
             Volatility::Immutable => 'i',
@@ -147,6 +142,7 @@ fn folding(oid: Oid, name: &str, kind: char, arguments: Vec<Oid>, result: Oid) -
         name,
         kind,
         arguments,
+        parameters: Parameters::default(),
         variadic: Oid::INVALID,
         defaults: 0,
         result,
@@ -163,6 +159,7 @@ fn support(function: &SupportFunction) -> Procedure<'_> {
         name: function.name,
         kind: 'f',
         arguments: function.arguments.iter().map(|&argument| Oid(argument)).collect(),
+        parameters: Parameters::default(),
         variadic: Oid::INVALID,
         defaults: 0,
         result: function.result,
@@ -179,6 +176,7 @@ fn internal(function: &Internal) -> Procedure<'_> {
         name: function.name,
         kind: 'f',
         arguments: function.arguments.iter().map(|&argument| Oid(argument)).collect(),
+        parameters: Parameters::default(),
         variadic: Oid::INVALID,
         defaults: 0,
         result: Oid(function.result),

@@ -11,6 +11,7 @@ use crate::privileges::{is_member, may_execute};
 use crate::routine_text as text;
 use crate::views::builtin::LANGUAGE_INTERNAL;
 use crate::views::facts::Facts;
+use crate::views::parameters::mode_letter;
 use crate::views::row::{NULL, oid_array, oid_vector, row, text_array, text_array_or_null};
 
 const LANGUAGE_SQL: Oid = Oid(14);
@@ -106,17 +107,10 @@ fn proc(facts: &Facts<'_>, routine: &Routine) -> Vec<Datum> {
 }
 
 fn modes(routine: &Routine) -> Datum {
-    let letter = |mode| match mode {
-        RoutineMode::In => "i",
-        RoutineMode::Out => "o",
-        RoutineMode::InOut => "b",
-        RoutineMode::Variadic => "v",
-        RoutineMode::Table => "t",
-    };
     let letters = routine
         .arguments
         .iter()
-        .map(|argument| Datum::text(letter(argument.mode)));
+        .map(|argument| Datum::text(mode_letter(argument.mode)));
     Datum::array(oid::CHAR, letters.collect())
 }
 

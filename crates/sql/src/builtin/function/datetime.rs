@@ -5,6 +5,8 @@
 use super::{FunctionSignature, function};
 use mote_types::oid::*;
 
+const TIMESTAMP_NAMES: &[&str] = &["year", "month", "mday", "hour", "min", "sec"];
+
 #[rustfmt::skip]
 pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(274, "timeofday", "timeofday", &[], TEXT).volatile(),
@@ -86,12 +88,13 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2648, "statement_timestamp", "statement_timestamp", &[], TIMESTAMPTZ).stable(),
     function(2649, "clock_timestamp", "clock_timestamp", &[], TIMESTAMPTZ).volatile(),
     function(2711, "justify_interval", "interval_justify_interval", &[INTERVAL], INTERVAL),
-    function(3461, "make_timestamp", "make_timestamp", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMP),
-    function(3462, "make_timestamptz", "make_timestamptz", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMPTZ).stable(),
-    function(3463, "make_timestamptz", "make_timestamptz_at_timezone", &[INT4, INT4, INT4, INT4, INT4, FLOAT8, TEXT], TIMESTAMPTZ).stable(),
-    function(3464, "make_interval", "make_interval", &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8], INTERVAL).named(&["years", "months", "weeks", "days", "hours", "mins", "secs"], &["0", "0", "0", "0", "0", "0", "0"]),
-    function(3846, "make_date", "make_date", &[INT4, INT4, INT4], DATE),
-    function(3847, "make_time", "make_time", &[INT4, INT4, FLOAT8], TIME),
+    function(3461, "make_timestamp", "make_timestamp", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMP).named(TIMESTAMP_NAMES, &[]),
+    function(3462, "make_timestamptz", "make_timestamptz", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMPTZ).named(TIMESTAMP_NAMES, &[]).stable(),
+    function(3463, "make_timestamptz", "make_timestamptz_at_timezone", &[INT4, INT4, INT4, INT4, INT4, FLOAT8, TEXT], TIMESTAMPTZ)
+        .named(&["year", "month", "mday", "hour", "min", "sec", "timezone"], &[]).stable(),
+    function(3464, "make_interval", "make_interval", &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8], INTERVAL).named(&["years", "months", "weeks", "days", "hours", "mins", "secs"], &["0", "0", "0", "0", "0", "0", "0.0"]),
+    function(3846, "make_date", "make_date", &[INT4, INT4, INT4], DATE).named(&["year", "month", "day"], &[]),
+    function(3847, "make_time", "make_time", &[INT4, INT4, FLOAT8], TIME).named(&["hour", "min", "sec"], &[]),
     function(6177, "date_bin", "timestamp_bin", &[INTERVAL, TIMESTAMP, TIMESTAMP], TIMESTAMP),
     function(6178, "date_bin", "timestamptz_bin", &[INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ], TIMESTAMPTZ),
     function(6199, "extract", "extract_date", &[TEXT, DATE], NUMERIC),

@@ -8,7 +8,9 @@ use super::{FunctionSignature, function};
 pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(15349, "skeys", "hstore_skeys", &[HSTORE], TEXT).set(),
     function(15350, "svals", "hstore_svals", &[HSTORE], TEXT).set(),
-    function(15351, "each", "hstore_each", &[HSTORE], RECORD).set(),
+    function(15351, "each", "hstore_each", &[HSTORE], RECORD)
+        .named(&["hs"], &[])
+        .set(),
     function(15352, "hstore", "hstore_from_record", &[RECORD], HSTORE)
         .called_on_null()
         .stable(),

@@ -10,6 +10,10 @@ pub(super) const PATH_NAMES: &[&str] = &["target", "path", "vars", "silent"];
 pub(super) const PATH_DEFAULTS: &[&str] = &["'{}'::jsonb", "false"];
 /// The arguments of the older functions that make rows.
 pub(super) const BASE_NAMES: &[&str] = &["base", "from_json", "use_json_as_text"];
+/// The arguments of `->`, `->>` and `#>` called by name.
+const FIELD_NAMES: &[&str] = &["from_json", "field_name"];
+const ELEMENT_NAMES: &[&str] = &["from_json", "element_index"];
+const PATH_ELEMENT_NAMES: &[&str] = &["from_json", "path_elems"];
 
 #[rustfmt::skip]
 pub(super) const SIGNATURES: &[FunctionSignature] = &[
@@ -32,10 +36,10 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3207, "jsonb_array_length", "jsonb_array_length", &[JSONB], INT4),
     function(3209, "jsonb_populate_record", "jsonb_populate_record", &[ANYELEMENT, JSONB], ANYELEMENT).called_on_null().stable(),
     function(3210, "jsonb_typeof", "jsonb_typeof", &[JSONB], TEXT),
-    function(3214, "jsonb_object_field_text", "jsonb_object_field_text", &[JSONB, TEXT], TEXT),
-    function(3215, "jsonb_array_element", "jsonb_array_element", &[JSONB, INT4], JSONB),
-    function(3216, "jsonb_array_element_text", "jsonb_array_element_text", &[JSONB, INT4], TEXT),
-    function(3217, "jsonb_extract_path", "jsonb_extract_path", &[JSONB, TEXT_ARRAY], JSONB).variadic(TEXT),
+    function(3214, "jsonb_object_field_text", "jsonb_object_field_text", &[JSONB, TEXT], TEXT).named(FIELD_NAMES, &[]),
+    function(3215, "jsonb_array_element", "jsonb_array_element", &[JSONB, INT4], JSONB).named(ELEMENT_NAMES, &[]),
+    function(3216, "jsonb_array_element_text", "jsonb_array_element_text", &[JSONB, INT4], TEXT).named(ELEMENT_NAMES, &[]),
+    function(3217, "jsonb_extract_path", "jsonb_extract_path", &[JSONB, TEXT_ARRAY], JSONB).named(PATH_ELEMENT_NAMES, &[]).variadic(TEXT),
     function(3261, "json_strip_nulls", "json_strip_nulls", &[JSON], JSON),
     function(3262, "jsonb_strip_nulls", "jsonb_strip_nulls", &[JSONB], JSONB),
     function(3263, "jsonb_object", "jsonb_object", &[TEXT_ARRAY], JSONB),
@@ -50,18 +54,18 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3304, "jsonb_delete_path", "jsonb_delete_path", &[JSONB, TEXT_ARRAY], JSONB),
     function(3305, "jsonb_set", "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).named(&["jsonb_in", "path", "replacement", "create_if_missing"], &["true"]),
     function(3306, "jsonb_pretty", "jsonb_pretty", &[JSONB], TEXT),
-    function(3343, "jsonb_delete", "jsonb_delete_array", &[JSONB, TEXT_ARRAY], JSONB).variadic(TEXT),
-    function(3478, "jsonb_object_field", "jsonb_object_field", &[JSONB, TEXT], JSONB),
+    function(3343, "jsonb_delete", "jsonb_delete_array", &[JSONB, TEXT_ARRAY], JSONB).named(PATH_ELEMENT_NAMES, &[]).variadic(TEXT),
+    function(3478, "jsonb_object_field", "jsonb_object_field", &[JSONB, TEXT], JSONB).named(FIELD_NAMES, &[]),
     function(3490, "jsonb_to_record", "jsonb_to_record", &[JSONB], RECORD).stable(),
     function(3579, "jsonb_insert", "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).named(&["jsonb_in", "path", "replacement", "insert_after"], &["false"]),
     function(3787, "to_jsonb", "to_jsonb", &[ANYELEMENT], JSONB).stable(),
-    function(3940, "jsonb_extract_path_text", "jsonb_extract_path_text", &[JSONB, TEXT_ARRAY], TEXT).variadic(TEXT),
-    function(3947, "json_object_field", "json_object_field", &[JSON, TEXT], JSON),
-    function(3948, "json_object_field_text", "json_object_field_text", &[JSON, TEXT], TEXT),
-    function(3949, "json_array_element", "json_array_element", &[JSON, INT4], JSON),
-    function(3950, "json_array_element_text", "json_array_element_text", &[JSON, INT4], TEXT),
-    function(3951, "json_extract_path", "json_extract_path", &[JSON, TEXT_ARRAY], JSON).variadic(TEXT),
-    function(3953, "json_extract_path_text", "json_extract_path_text", &[JSON, TEXT_ARRAY], TEXT).variadic(TEXT),
+    function(3940, "jsonb_extract_path_text", "jsonb_extract_path_text", &[JSONB, TEXT_ARRAY], TEXT).named(PATH_ELEMENT_NAMES, &[]).variadic(TEXT),
+    function(3947, "json_object_field", "json_object_field", &[JSON, TEXT], JSON).named(FIELD_NAMES, &[]),
+    function(3948, "json_object_field_text", "json_object_field_text", &[JSON, TEXT], TEXT).named(FIELD_NAMES, &[]),
+    function(3949, "json_array_element", "json_array_element", &[JSON, INT4], JSON).named(ELEMENT_NAMES, &[]),
+    function(3950, "json_array_element_text", "json_array_element_text", &[JSON, INT4], TEXT).named(ELEMENT_NAMES, &[]),
+    function(3951, "json_extract_path", "json_extract_path", &[JSON, TEXT_ARRAY], JSON).named(PATH_ELEMENT_NAMES, &[]).variadic(TEXT),
+    function(3953, "json_extract_path_text", "json_extract_path_text", &[JSON, TEXT_ARRAY], TEXT).named(PATH_ELEMENT_NAMES, &[]).variadic(TEXT),
     function(3956, "json_array_length", "json_array_length", &[JSON], INT4),
     function(3960, "json_populate_record", "json_populate_record", &[ANYELEMENT, JSON, BOOL], ANYELEMENT).named(BASE_NAMES, &["false"]).called_on_null().stable(),
     function(3968, "json_typeof", "json_typeof", &[JSON], TEXT),

@@ -17,6 +17,18 @@ pub fn record_columns(body: &str, arguments: &[ColumnType]) -> Option<Vec<(&'sta
     Some(columns.map(|&(name, declared)| (name, ty(declared))).collect())
 }
 
+/// The name of a function's one OUT parameter: that of its column, where it has no record to make.
+pub fn only_output(body: &str) -> Option<&'static str> {
+    match body {
+        "json_array_elements"
+        | "json_array_elements_text"
+        | "jsonb_array_elements"
+        | "jsonb_array_elements_text" => Some("value"),
+        "pg_partition_ancestors" => Some("relid"),
+        _ => None,
+    }
+}
+
 /// OUT parameters by a function's body, in order. ANYELEMENT stands for the element of the first argument.
 pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
     Some(match body {

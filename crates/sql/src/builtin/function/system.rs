@@ -68,7 +68,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2082, "pg_operator_is_visible", "pg_operator_is_visible", &[OID], BOOL).stable(),
     function(2083, "pg_opclass_is_visible", "pg_opclass_is_visible", &[OID], BOOL).stable(),
     function(2093, "pg_conversion_is_visible", "pg_conversion_is_visible", &[OID], BOOL).stable(),
-    function(2096, "pg_terminate_backend", "pg_terminate_backend", &[INT4, INT8], BOOL).defaults(1).volatile(),
+    function(2096, "pg_terminate_backend", "pg_terminate_backend", &[INT4, INT8], BOOL).named(&["pid", "timeout"], &["0"]).volatile(),
     function(2098, "pg_get_functiondef", "pg_get_functiondef", &[OID], TEXT).stable(),
     function(2162, "pg_get_function_arguments", "pg_get_function_arguments", &[OID], TEXT).stable(),
     function(2165, "pg_get_function_result", "pg_get_function_result", &[OID], TEXT).stable(),
