@@ -152,8 +152,7 @@ impl Execution {
         let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
         // A writing statement whose rows are fetched in pieces must be done before the first piece leaves; see
         // `pull_buffered`.
-        let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none())
-        {
+        let result = if !self.program.writes() || (max_rows == 0 && self.buffered.is_none()) {
             Self::pull(
                 &self.program,
                 self.root.as_mut(),
@@ -200,7 +199,7 @@ impl Execution {
             }
             if !root.next(runtime)? {
                 *exhausted = true;
-                // Only at the real end: a SELECT that stops at `max_rows` has WITH queries and events still to come.
+                // Only at the real end: a SELECT that stops at `max_rows` writes nothing and has nothing to come.
                 finish_statement(program, runtime)?;
                 break;
             }
@@ -212,7 +211,8 @@ impl Execution {
         Ok((emitted, true))
     }
 
-    /// INSERT, UPDATE and DELETE with RETURNING run to the end before the first piece is handed out.
+    /// What writes, itself or in WITH, runs to the end before the first piece is handed out: whoever wants no more rows
+    /// never comes back.
     fn pull_buffered(
         program: &Program,
         root: &mut dyn Operator,
@@ -296,6 +296,7 @@ impl Execution {
         for work_table in &mut values.work_tables {
             work_table.clear();
         }
+        values.made.clear();
         self.is_reset = true;
     }
 }

@@ -79,6 +79,16 @@ impl Tables {
             let facts = Facts::new(source.session, source.engine);
             return rows::relations::sequence_state(&facts, relation);
         };
+        let made = Tables::made(entry, source, host)?;
+        // Plans look at it: what was there last is nearer than a guess.
+        let rows = made.len() as f64;
+        if entry.relation.rows.get() != rows {
+            entry.relation.rows.note(rows);
+        }
+        Ok(made)
+    }
+
+    fn made(entry: &Entry, source: &Source<'_>, host: &mut dyn Host) -> SqlResult<Vec<Vec<Datum>>> {
         match entry.rows {
             Some(make) => {
                 let facts = Facts {
@@ -93,7 +103,7 @@ impl Tables {
                 };
                 // They tell which views can be written through, and where the columns of views come from: for that
                 // views are bound.
-                if entry.relation.schema_oid != INFORMATION_SCHEMA && relation != PG_REWRITE {
+                if entry.relation.schema_oid != INFORMATION_SCHEMA && entry.relation.oid != PG_REWRITE {
                     return make(&facts);
                 }
                 let mut result = Ok(Vec::new());
@@ -173,6 +183,12 @@ fn relation(oid: Oid) -> Option<Arc<Relation>> {
 /// What makes the rows of a relation; None where it never has any.
 pub fn row_function(oid: Oid) -> Option<RowFunction> {
     REGISTRY.by_oid.get(&oid)?.rows
+}
+
+/// Whether code makes its rows, which one statement sees as they were when it asked first. Those of a sequence change while a
+/// statement calls it.
+pub fn is_made(oid: Oid) -> bool {
+    REGISTRY.by_oid.contains_key(&oid)
 }
 
 /// All relations made by code, in order of their OIDs.

@@ -100,6 +100,12 @@ impl Program {
         self.command
     }
 
+    /// Whether a run changes rows, itself or in a WITH query.
+    #[inline]
+    pub fn writes(&self) -> bool {
+        self.command != Command::Select || self.ctes.iter().any(|cte| cte.modifies)
+    }
+
     /// The values of a run, with fresh trees for its sub-plans and WITH queries.
     pub fn values(&self) -> Values {
         let sub_plans = self.subplans.iter().map(NodeProgram::instantiate);

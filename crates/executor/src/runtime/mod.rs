@@ -1,11 +1,12 @@
 //! What expressions and nodes can reach while they run: the statement's context and the values of this execution.
 //!
-//! Read in this order: this file, `operator` (the contract of plan nodes), `shared` and `recheck` (values with rules of their
-//! own), `work_memory` (what nodes keep is charged).
+//! Read in this order: this file, `operator` (the contract of plan nodes), `shared`, `made_rows` and `recheck` (values with
+//! rules of their own), `work_memory` (what nodes keep is charged).
 //!
 //! Invariant: a [`Runtime`] is built anew for every call of `Execution::run`; all that must outlive a suspended portal
 //! stands in [`Values`] and in the nodes.
 
+pub mod made_rows;
 pub mod operator;
 pub mod recheck;
 pub mod shared;
@@ -24,6 +25,7 @@ use crate::context::SessionState;
 use crate::context::StatementContext;
 use mote_catalog::database::Database;
 
+pub use made_rows::MadeRows;
 pub use operator::Operator;
 pub use recheck::{Mark, Recheck, RecheckRow};
 pub use shared::{CteState, RowSet, SubPlanState, WorkTable};
@@ -53,6 +55,8 @@ pub struct Values {
     pub ctes: Vec<CteState>,
     /// What WorkTableScan reads, by number of the recursive CTE.
     pub work_tables: Vec<WorkTable>,
+    /// Of the catalogs that the run has read.
+    pub made: MadeRows,
     /// Set while EvalPlanQual re-runs a tree.
     pub recheck: Option<Recheck>,
     /// Rows written by the statement's own (outermost) INSERT, UPDATE or DELETE.

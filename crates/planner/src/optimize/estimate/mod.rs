@@ -16,6 +16,7 @@ mod selectivity;
 
 use mote_sql::bind::query::RangeItem;
 use mote_sql::catalog::{IndexDescription, IndexKeyTarget, Relation};
+use mote_types::oid;
 
 pub use column::known;
 pub use groups::{distinct_rows, groups};
@@ -52,6 +53,9 @@ pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
     if let Some(distinct) = analyzed_values(relation, column, rows) {
         return distinct;
     }
+    if !relation.kind.has_rows() {
+        return made_values(relation, column, rows);
+    }
     let through = |index: &IndexDescription| {
         let contains = index
             .keys
@@ -65,6 +69,28 @@ pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
         .iter()
         .filter_map(through)
         .fold(rows.min(200.0), f64::max)
+}
+
+/// Of a catalog, which nobody analyzes: by what its column is for.
+fn made_values(relation: &Relation, column: u16, rows: f64) -> f64 {
+    const FEW: f64 = 4.0;
+    let Some(column) = relation.columns.get(usize::from(column)) else {
+        return rows.min(200.0);
+    };
+    match column.ty.oid {
+        _ if *column.name == *"oid" => rows,
+        oid::BOOL => 2.0,
+        // Kinds, statuses and the like.
+        oid::CHAR => FEW,
+        // Most of what is there is in a schema or two, and belongs to a role or two.
+        _ if ["namespace", "owner", "_schema", "_catalog"]
+            .iter()
+            .any(|end| column.name.ends_with(end)) =>
+        {
+            FEW
+        }
+        _ => rows.min(200.0),
+    }
 }
 
 /// As ANALYZE found it, unless the column has become a key since.

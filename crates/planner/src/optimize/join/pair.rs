@@ -10,6 +10,7 @@ use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, all_hold, matched};
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::node::{Expected, HashJoin, JoinKind, NestedLoop, Node};
+use mote_sql::bind::query::ItemKind;
 use mote_sql::builtin::operator::{Comparison, comparison_of};
 use mote_sql::expr::Expr;
 
@@ -18,6 +19,8 @@ pub(super) struct Pairing {
     /// Of all pairs of rows; for joins that keep the left side alone, of its rows.
     part: f64,
     hashable: bool,
+    /// Code makes the right side's rows, of whose values nobody knows how many there are.
+    made: bool,
     /// Looks rows up by values from the left.
     lookup: Option<Access>,
     member_lookup: Option<MemberAccesses>,
@@ -48,7 +51,12 @@ impl Pairing {
             JoinKind::Right | JoinKind::Full => both.max(left_rows).max(right_rows),
             JoinKind::Inner => both,
         };
-        let mut best = (Way::Loop, left_rows * right_cost.max(0.1) + rows * 0.1);
+        // One row on the left is seldom more than a guess there, and a table for it costs next to nothing.
+        let runs = match self.made && self.hashable {
+            true => left_rows.max(2.0),
+            false => left_rows,
+        };
+        let mut best = (Way::Loop, runs * right_cost.max(0.1) + rows * 0.1);
         if self.hashable {
             let build_left = kind == JoinKind::Inner && left_rows < right_rows;
             let (build, probe) = if build_left {
@@ -123,6 +131,7 @@ impl Planner<'_> {
         let mut pairing = Pairing {
             part,
             hashable: (hashable || unconditional) && !lateral,
+            made: right_items.iter().any(|item| self.is_made(*item)),
             lookup: None,
             member_lookup: None,
         };
@@ -150,6 +159,10 @@ impl Planner<'_> {
             Side::Ready(_) | Side::Used => {}
         }
         pairing
+    }
+
+    fn is_made(&self, item: u16) -> bool {
+        matches!(&self.items[usize::from(item)].kind, ItemKind::Relation(relation) if !relation.kind.has_rows())
     }
 
     /// The cheapest way to join `left` with a side: (method, rows, added cost).
