@@ -52,9 +52,9 @@ pub use table::prune::Collected;
 pub use table::{
     CATALOG_TABLE, COLUMNS_MAX, ColumnSet, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
     IndexDefinition, IndexList, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome,
-    KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter,
-    SLOTS_AHEAD, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition,
-    TableIndex, VERSIONS_AHEAD,
+    KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowBuffers, RowChanges, RowTooLarge, RowView,
+    RowWriter, SLOTS_AHEAD, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table,
+    TableDefinition, TableIndex, VERSIONS_AHEAD,
 };
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,

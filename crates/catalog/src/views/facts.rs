@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
-use mote_engine::{Engine, Transaction};
+use mote_engine::{Engine, RowChanges, Transaction};
 use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_sql::routine::Routine;
 use mote_types::catalog::extension::of_extension;
@@ -289,6 +289,12 @@ impl<'a> Facts<'a> {
         self.engine
             .table(relation.table)
             .map_or(0, |table| table.row_count_estimate() as i64)
+    }
+
+    /// What commits have done to the rows of a table.
+    pub fn changes_of(&self, relation: &Relation) -> RowChanges {
+        let table = self.engine.table(relation.table);
+        table.map_or_else(RowChanges::default, |table| table.row_changes())
     }
 
     /// Whether unqualified use of a relation's or index's name in this session finds it.

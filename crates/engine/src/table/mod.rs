@@ -4,7 +4,7 @@
 //!  1. `layout`, `row`, `columns`: columns, row bytes, sets of columns;
 //!  2. `version`, `segment`: a version's header, the slots that hold the newest ones, the row latch;
 //!  3. `visibility`: which version a reader sees;
-//!  4. `store`: the table: layouts, segments, row ids, indexes;
+//!  4. `counts`, `store`: the table: how many rows, layouts, segments, row ids, indexes;
 //!  5. `key_program`: keys of indexes from row bytes;
 //!  6. `prefetch`: hints for scans that know what comes next (all rows in row-id order: `txn/scan`);
 //!  7. `prune`: old versions and dead index entries, and the collector of deleted rows;
@@ -22,6 +22,7 @@
 mod layout;
 mod row;
 mod columns;
+mod counts;
 pub(crate) mod version;
 pub(crate) mod segment;
 pub(crate) mod visibility;
@@ -34,6 +35,7 @@ pub(crate) mod load;
 mod definition;
 
 pub use columns::ColumnSet;
+pub use counts::RowChanges;
 pub(crate) use definition::ObjectKey;
 pub use definition::{
     CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,

@@ -1,8 +1,9 @@
 //! The table: layouts, segments of slots, row ids to give out, indexes.
 //!
 //! Row ids are given out in blocks of 64 (eight cache lines of slots) per stripe, so that threads that insert at the
-//! same time write different lines; ids of rows that are gone for everybody come first. A single inserting thread fills
-//! the table in row-id order.
+//! same time write different lines; ids of rows that are gone for everybody come first, the lowest of them first. A single
+//! inserting thread fills the table in row-id order; the first 1,024 rows of a table come so from all threads together,
+//! since a session changes its thread, and whoever reads a small table without ORDER BY expects what was put in first.
 //!
 //! Invariant: a row id on a free list has a null slot, no index entry, and no active snapshot that could see the row
 //! that had it.
@@ -10,6 +11,7 @@
 //! Leaves out: chains (`version`), pruning (`prune`), writing (`txn/write.rs`).
 
 use super::columns::ColumnSet;
+use super::counts::{RowChanges, RowCounts};
 use super::definition::{IndexDefinition, TableDefinition};
 use super::key_program::KeyProgram;
 use super::layout::{LAYOUTS_MAX, Layout};
@@ -22,7 +24,7 @@ use crate::memory::stripe::{self, Padded, STRIPES};
 use crate::memory::{IndexAccount, MemoryBudget};
 use crate::slots::slot::SlotTable;
 use mote_common::sync::Mutex;
-use mote_common::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use mote_common::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use mote_common::{IndexId, Lsn, RowId, TableId};
 use std::collections::HashSet;
 use std::ptr::NonNull;
@@ -30,6 +32,9 @@ use std::sync::{Arc, OnceLock};
 
 /// Row ids a stripe takes at once.
 const BLOCK_ROWS: u64 = 64;
+/// As long as a table has had no more blocks, all threads take ids from one lane. Two that insert into a small table at
+/// the same time meet at its lock, and soon no more.
+const ORDERED_BLOCKS: u64 = 16;
 /// Blocks that 32 bits of segments have room for.
 const BLOCKS_MAX: u64 = (u32::MAX as u64 + 1) * RowId::SEGMENT_ROWS as u64 / BLOCK_ROWS;
 
@@ -52,7 +57,7 @@ pub struct Table {
     /// Row ids free for reuse that no lane has.
     free: Mutex<Vec<RowId>>,
     free_count: AtomicUsize,
-    live_rows: Box<[Padded<AtomicI64>]>,
+    counts: RowCounts,
     /// Replaced whole by DDL; old lists are freed through the epoch.
     indexes: AtomicPtr<IndexList>,
     changing_indexes: Mutex<()>,
@@ -188,7 +193,7 @@ impl Table {
             lanes: (0..STRIPES).map(|_| Padded::default()).collect(),
             free: Mutex::default(),
             free_count: AtomicUsize::new(0),
-            live_rows: (0..STRIPES).map(|_| Padded::default()).collect(),
+            counts: RowCounts::new(),
             indexes: AtomicPtr::new(Box::into_raw(Box::default())),
             changing_indexes: Mutex::new(()),
         };
@@ -302,7 +307,12 @@ impl Table {
 
     /// A row id nobody uses, with its slot; `None` when the table has all rows it can have.
     pub(crate) fn allocate_row(&self) -> Option<(RowId, &Slot)> {
-        let mut lane = self.lanes[stripe::current()].0.lock();
+        // Relaxed: whichever lane is chosen, no other has its ids.
+        let number = match self.next_block.load(Ordering::Relaxed) <= ORDERED_BLOCKS {
+            true => 0,
+            false => stripe::current(),
+        };
+        let mut lane = self.lanes[number].0.lock();
         let row = match lane.free.pop() {
             Some(row) => row,
             None => self.allocate_slow(&mut lane)?,
@@ -316,6 +326,8 @@ impl Table {
             let mut free = self.free.lock();
             let keep = free.len().saturating_sub(BLOCK_ROWS as usize);
             lane.free.extend(free.drain(keep..));
+            // Taken from the end.
+            lane.free.sort_unstable_by(|a, b| b.cmp(a));
             self.free_count.store(free.len(), Ordering::Relaxed);
             if let Some(row) = lane.free.pop() {
                 return Some(row);
@@ -386,11 +398,17 @@ impl Table {
 
     /// Committed rows, nearly: for the planner.
     pub fn row_count_estimate(&self) -> u64 {
-        self.live_rows
-            .iter()
-            .map(|count| count.0.load(Ordering::Relaxed))
-            .sum::<i64>()
-            .max(0) as u64
+        self.counts.live()
+    }
+
+    /// What commits have done to the rows since the process began.
+    pub fn row_changes(&self) -> RowChanges {
+        self.counts.changes()
+    }
+
+    /// Counts changes from zero on.
+    pub fn forget_row_changes(&self) {
+        self.counts.forget_changes();
     }
 
     /// No row was ever put into the table, or all that were are gone for everybody.
@@ -402,12 +420,13 @@ impl Table {
         })
     }
 
-    pub(crate) fn count_rows(&self, change: i64) {
-        if change != 0 {
-            self.live_rows[stripe::current()]
-                .0
-                .fetch_add(change, Ordering::Relaxed);
-        }
+    /// Rows that recovery found.
+    pub(crate) fn count_rows(&self, found: i64) {
+        self.counts.add_live(found);
+    }
+
+    pub(crate) fn count_changes(&self, changes: RowChanges) {
+        self.counts.add(changes);
     }
 
     // Indexes

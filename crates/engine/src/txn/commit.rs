@@ -24,8 +24,8 @@ use super::validate::ReadChanged;
 use super::work::{DdlAction, Work, Write, WriteKind};
 use crate::epoch;
 use crate::slots::slot::TransactionSlot;
-use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
+use crate::table::{RowChanges, Table};
 use mote_common::critical::AbortOnPanic;
 use mote_common::{Lsn, RowId, TableId};
 use mote_log::LogUnavailable;
@@ -393,29 +393,30 @@ pub(super) fn stamp_versions(work: &Work, ts: Lsn) {
     count_changes(&work.writes);
 }
 
-/// Rows more or less, by table.
+/// What became of rows, by table.
 pub(super) fn count_changes(writes: &[Write]) {
-    let mut counted: Option<(*const Table, i64)> = None;
+    let mut counted: Option<(*const Table, RowChanges)> = None;
     for write in writes {
-        let change = match write.kind {
-            WriteKind::Insert => 1,
-            WriteKind::Update => 0,
-            WriteKind::Delete => -1,
+        let same = |(table, _): &(*const Table, RowChanges)| std::ptr::eq(*table, write.table);
+        if !counted.as_ref().is_some_and(same) {
+            flush_count(counted);
+        }
+        let (_, changes) = match &mut counted {
+            Some(known) if same(known) => known,
+            other => other.insert((write.table, RowChanges::default())),
         };
-        match &mut counted {
-            Some((table, count)) if std::ptr::eq(*table, write.table) => *count += change,
-            _ => {
-                flush_count(counted);
-                counted = Some((write.table, change));
-            }
+        match write.kind {
+            WriteKind::Insert => changes.inserted += 1,
+            WriteKind::Update => changes.updated += 1,
+            WriteKind::Delete => changes.deleted += 1,
         }
     }
     flush_count(counted);
 }
 
-fn flush_count(counted: Option<(*const Table, i64)>) {
-    if let Some((table, change)) = counted {
+fn flush_count(counted: Option<(*const Table, RowChanges)>) {
+    if let Some((table, changes)) = counted {
         // SAFETY: tables outlive the transactions that wrote them.
-        unsafe { &*table }.count_rows(change);
+        unsafe { &*table }.count_changes(changes);
     }
 }

@@ -36,9 +36,9 @@ pub(super) const RELATIONS: &[Definition] = &[
          checksum_last_failure:timestamptz blk_read_time:float8 blk_write_time:float8 session_time:float8 \
          active_time:float8 idle_in_transaction_time:float8 sessions:int8 sessions_abandoned:int8 \
          sessions_fatal:int8 sessions_killed:int8 stats_reset:timestamptz", activity::databases),
-    empty(12271, "pg_stat_database_conflicts",
+    filled(12271, "pg_stat_database_conflicts",
         "datid:oid datname:name confl_tablespace:int8 confl_lock:int8 confl_snapshot:int8 \
-         confl_bufferpin:int8 confl_deadlock:int8"),
+         confl_bufferpin:int8 confl_deadlock:int8", activity::database_conflicts),
     empty(12253, "pg_stat_gssapi", "pid:int4 gss_authenticated:bool principal:text encrypted:bool"),
     empty(12297, "pg_stat_progress_analyze",
         "pid:int4 datid:oid datname:name relid:oid phase:text sample_blks_total:int8 sample_blks_scanned:int8 \

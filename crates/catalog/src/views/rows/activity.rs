@@ -304,6 +304,23 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows.collect())
 }
 
+/// A row for each database, as monitors expect. What the replay of a follower ends is not counted.
+pub fn database_conflicts(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut databases: Vec<_> = facts
+        .catalog
+        .databases
+        .values()
+        .map(|entry| &entry.object)
+        .collect();
+    databases.sort_by_key(|database| database.oid);
+    let rows = databases.into_iter().map(|database| {
+        let mut row = row![Oid(database.oid), &database.name];
+        row.extend(std::iter::repeat_n(NULL, 5));
+        row
+    });
+    Ok(rows.collect())
+}
+
 pub fn all_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = all_relations()
         .iter()
@@ -321,15 +338,20 @@ pub fn user_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 fn table_row(facts: &Facts<'_>, relation: &Relation, live: i64) -> Vec<Datum> {
+    let changes = facts.changes_of(relation);
     let done = facts
         .upkeep
         .map(|upkeep| upkeep.of(relation.oid))
         .unwrap_or_default();
     let at = |done: Done| done.last_us.map_or(NULL, Datum::TimestampTz);
     let mut row = row![relation.oid, &relation.schema, &relation.name];
-    // seq_scan to n_tup_hot_upd.
-    row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 8));
+    // seq_scan to idx_tup_fetch: who reads a table is not counted, which zero would not say.
+    row.extend(std::iter::repeat_n(NULL, 4));
     row.extend(row![
+        changes.inserted as i64,
+        changes.updated as i64,
+        changes.deleted as i64,
+        NO_COUNT,
         live,
         NO_COUNT,
         NO_COUNT,
@@ -347,25 +369,30 @@ fn table_row(facts: &Facts<'_>, relation: &Relation, live: i64) -> Vec<Datum> {
 }
 
 pub fn indexes(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    counted_indexes(facts, 3)
+    // Who reads through an index is not counted: zero would call it unused.
+    counted_indexes(facts, [NULL, NULL, NULL])
 }
 
 pub fn io_indexes(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    counted_indexes(facts, 2)
+    // There are no blocks.
+    counted_indexes(facts, [Datum::Int8(0), Datum::Int8(0)])
 }
 
-fn counted_indexes(facts: &Facts<'_>, counters: usize) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = facts.indexes().map(|known| {
+/// Of tables that have rows themselves.
+fn counted_indexes<const N: usize>(facts: &Facts<'_>, counters: [Datum; N]) -> SqlResult<Vec<Vec<Datum>>> {
+    let indexes = facts.indexes().filter(|known| !known.table.is_partitioned());
+    let rows = indexes.map(|known| {
         let (table, index) = (known.table, known.index);
         let mut row = row![table.oid, index.oid, &table.schema, &table.name, &index.name];
-        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), counters));
+        row.extend(counters.iter().cloned());
         row
     });
     Ok(rows.collect())
 }
 
 pub fn io_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = facts.with_rows().map(|Known { relation, .. }| {
+    let own = facts.with_rows().filter(|known| !known.relation.is_partitioned());
+    let rows = own.map(|Known { relation, .. }| {
         let mut row = row![relation.oid, &relation.schema, &relation.name];
         row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
         row.extend([NULL, NULL, NULL, NULL]);
