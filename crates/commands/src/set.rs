@@ -14,8 +14,8 @@ use mote_types::datetime::parse_time_zone;
 
 use crate::utility::{Command, Issued, OwnSession, SessionCommand, SessionContext, text_column};
 use mote_catalog::host::Host;
-use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings};
+use mote_catalog::settings::{is_identity, is_unlisted, names_files};
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
 
@@ -301,11 +301,15 @@ pub(super) fn show(
     let columns = show_columns(show);
     let text = |value: &str| Datum::Text(value.into());
     let rows: Vec<Vec<Datum>> = match show {
-        ShowVariable::Name(name) => vec![vec![text(session.state().settings.get(name)?)]],
+        ShowVariable::Name(name) => vec![vec![text(session.state().shown_setting(name)?)]],
         ShowVariable::All => {
             let settings = &session.state().settings;
-            // SHOW ALL leaves out who the session is.
-            let listed = SETTINGS.iter().enumerate().filter(|(_, s)| !is_identity(s.name));
+            let sees_files = session.state().sees_files();
+            // SHOW ALL leaves out who the session is, and what its user may not know.
+            let listed = SETTINGS
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| !is_unlisted(s.name) && (sees_files || !names_files(s.name)));
             listed
                 .map(|(i, s)| [s.name, settings.value(i), s.description].map(text).to_vec())
                 .collect()

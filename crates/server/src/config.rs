@@ -1,10 +1,11 @@
 //! What a server is started with.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mote_catalog::hba::Rules;
+use mote_catalog::settings::FILE_NAME;
 
 use crate::auth::AuthMethod;
 use crate::capacity::Capacity;
@@ -12,6 +13,7 @@ use crate::tls::TlsFiles;
 
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
+    pub data_directory: PathBuf,
     pub listen: SocketAddr,
     /// Directory of a Unix socket besides.
     pub socket_directory: Option<PathBuf>,
@@ -37,6 +39,7 @@ pub struct ServerConfig {
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig {
+            data_directory: PathBuf::new(),
             listen: SocketAddr::from(([127, 0, 0, 1], 5432)),
             socket_directory: None,
             auth: AuthMethod::Trust,
@@ -53,6 +56,23 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// What SHOW tells of how the server was started.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let shown = |path: &Path| path.display().to_string();
+        let mut facts = vec![
+            ("listen_addresses", self.listen.ip().to_string()),
+            ("port", self.listen.port().to_string()),
+            ("ssl", if self.tls.is_some() { "on" } else { "off" }.to_string()),
+        ];
+        if let Some(directory) = &self.socket_directory {
+            facts.push(("unix_socket_directories", shown(directory)));
+        }
+        facts.push(("data_directory", shown(&self.data_directory)));
+        facts.push(("config_file", shown(&self.data_directory.join(FILE_NAME))));
+        facts.extend(self.hba_file.as_deref().map(|file| ("hba_file", shown(file))));
+        facts
+    }
+
     /// The rules of the file, read now; without one, those that the other options say.
     pub fn read_rules(&self) -> Result<Rules, String> {
         match &self.hba_file {

@@ -1,6 +1,7 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `setting` for what one is, `table` and `advice` for what exists and what each one means, `statements` for those about statistics,
+//! Read `setting` for what one is, `table` and `advice` for what exists and what each one means, `server_facts` for how the
+//! server was started, `statements` for those about statistics,
 //! `foreign` for what does not exist, `names` for what may be set where, `value` for what a value may be, `file` for those
 //! of the whole server, then this file for how values are kept: a session holds the text of every setting with where it is
 //! from, plus the few that hot paths need in parsed form (`effective`). SET is transactional: an
@@ -17,6 +18,7 @@ mod foreign;
 mod names;
 mod plan_key;
 mod seeded_random;
+mod server_facts;
 mod setting;
 mod source;
 mod statements;
@@ -586,6 +588,18 @@ pub fn parse_name_list(text: &str) -> Vec<String> {
         rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
     }
     names
+}
+
+/// Whether neither SHOW ALL nor pg_settings has a setting: who the session is, and what is set more than shown.
+pub fn is_unlisted(setting: &str) -> bool {
+    is_identity(setting) || matches!(setting, "is_superuser" | "seed")
+}
+
+/// Whether a setting tells of the server's files: not everybody may know where they are.
+pub fn names_files(setting: &str) -> bool {
+    ["data_directory", "config_file", "hba_file"]
+        .iter()
+        .any(|name| setting.eq_ignore_ascii_case(name))
 }
 
 /// Whether a setting says who the session acts as.

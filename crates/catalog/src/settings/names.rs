@@ -4,6 +4,7 @@
 use mote_common::standby_names::{NamesError, SyncNames};
 use mote_common::{SqlError, SqlResult, error::state};
 
+use super::server_facts::SERVER_FACTS;
 use super::{Context, SETTINGS, Setting, foreign, is_identity, lookup};
 
 /// Names with a dot belong to clients, but for those of extensions.
@@ -91,10 +92,11 @@ pub(super) fn find_to_set(name: &str) -> SqlResult<usize> {
 pub(super) fn to_keep_in_file(name: &str) -> SqlResult<&'static Setting> {
     let folded = name.to_ascii_lowercase();
     let among = |names: &str| names.split_whitespace().any(|known| known == folded);
+    if among("data_directory config_file hba_file ident_file external_pid_file") {
+        return Err(unchangeable(&folded, "cannot be changed"));
+    }
     if lookup(name).is_none() {
-        if among(foreign::INTERNAL)
-            || among("data_directory config_file hba_file ident_file external_pid_file")
-        {
+        if among(foreign::INTERNAL) {
             return Err(unchangeable(&folded, "cannot be changed"));
         }
         if among(foreign::POSTMASTER) || among(foreign::RELOADED) {
@@ -106,8 +108,8 @@ pub(super) fn to_keep_in_file(name: &str) -> SqlResult<&'static Setting> {
     if setting.context == Context::Internal || of_session || setting.name.starts_with("transaction_") {
         return Err(unchangeable(setting.name, "cannot be changed"));
     }
-    if setting.context == Context::Server {
-        // The command line says what they are.
+    if setting.context == Context::Server || SERVER_FACTS.iter().any(|fact| fact.name == setting.name) {
+        // The command line says what they are, or nothing does.
         return Err(SqlError::unsupported(format_args!(
             "ALTER SYSTEM SET {}",
             setting.name

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::advice::ADVICE;
+use super::server_facts::SERVER_FACTS;
 use super::setting::{Context, Kind, Setting, effective, superuser, supporting, user};
 use super::statements::STATEMENTS;
 
@@ -60,7 +61,7 @@ pub const SERVER_VERSION: &str = concat!("15.0 (mote ", env!("CARGO_PKG_VERSION"
 
 /// What there is, in the order of names.
 pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-    let mut settings = [OBEYED, ADVICE, STATEMENTS].concat();
+    let mut settings = [OBEYED, ADVICE, STATEMENTS, SERVER_FACTS].concat();
     settings.sort_by_key(|setting| setting.name.to_ascii_lowercase());
     settings
 });

@@ -519,6 +519,8 @@ fn server_config(arguments: &ServeArguments, engine: &EngineConfig) -> Result<Se
     };
     let tls = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     Ok(ServerConfig {
+        // As others would have to name it, who do not stand where the server does.
+        data_directory: std::path::absolute(&arguments.data).unwrap_or_else(|_| arguments.data.clone()),
         listen,
         socket_directory: arguments.socket_dir.clone(),
         auth,

@@ -215,7 +215,8 @@ impl Connection {
             ),
             ("authentication_timeout", show_integer(timeout_s, "s")),
         ];
-        for (name, value) in facts {
+        let of_start = shared.config.facts();
+        for (name, value) in facts.into_iter().chain(of_start) {
             session.set_fact(name, &value);
         }
         if let Some(names) = &shared.config.synchronous_standby_names {

@@ -6,19 +6,21 @@ use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
 use crate::catalog_store::predefined_roles::PG_READ_ALL_SETTINGS;
-use crate::settings::is_identity;
 use crate::settings::{
     Context, FILE_NAME, FileLine, Kind, SETTINGS, ServerSettings, Setting, Source, general, in_own_unit,
 };
+use crate::settings::{is_unlisted, names_files};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};
 
 pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let identity = &facts.session.catalog.identity;
+    let sees_files = identity.superuser || facts.is_member(identity.user_oid, PG_READ_ALL_SETTINGS);
     // Those that clients made up are not listed, as PostgreSQL does not list its placeholders.
     let listed = SETTINGS
         .iter()
         .enumerate()
-        .filter(|(_, setting)| !is_identity(setting.name));
+        .filter(|(_, setting)| !is_unlisted(setting.name) && (sees_files || !names_files(setting.name)));
     Ok(listed
         .map(|(index, setting)| setting_row(facts, index, setting))
         .collect())
