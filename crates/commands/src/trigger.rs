@@ -8,9 +8,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_grammar::ast;
-use mote_grammar::ast::{
-    CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
-};
+use mote_grammar::ast::{CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget};
 use mote_sql::access::privilege;
 use mote_sql::builtin::function::FUNCTIONS;
 use mote_sql::catalog::CatalogView;
@@ -18,7 +16,7 @@ use mote_sql::catalog::trigger::{TriggerEvents, TriggerTiming};
 use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_columns};
 use mote_types::oid;
 
-use super::{in_use, internal, privileges, schema, trigger_clones};
+use super::{in_use, internal, privileges, qualify, schema, trigger_clones};
 use crate::utility::{Command, Issued};
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
@@ -280,8 +278,8 @@ fn condition(
         let text = &session.statement_text;
         bind_trigger_condition(written, trigger, text, &entry.described, &session.catalog)
     })?;
-    // Kept as text, and bound again when rows are written.
-    Ok(Some(deparse::expression(written)))
+    // Kept as text, and bound again when rows are written, by whom and under whatever search path.
+    Ok(Some(qualify::kept_text(written, &context.session.catalog)))
 }
 
 /// The trigger function of this name: one without arguments.

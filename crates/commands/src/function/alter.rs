@@ -1,7 +1,9 @@
 //! ALTER FUNCTION, PROCEDURE, ROUTINE: clauses of the definition, RENAME, OWNER TO, SET SCHEMA; COMMENT.
 //!
-//! Views, defaults and checks name routines by text: a routine that one of them calls cannot be renamed or moved (0A000).
+//! Views, defaults, checks and conditions of triggers name routines by text: a routine that one of them calls cannot be
+//! renamed or moved (0A000).
 
+use crate::uses::texts::{Dependent, Search};
 use crate::{ownership, uses};
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use mote_catalog::catalog_store::stored::StoredRoutine;
 use mote_catalog::routine_text as text;
 use mote_catalog::tag::CommandTag;
 use mote_executor::context::StatementContext;
+use mote_sql::expr::Expr;
 
 impl Command for AlterFunction {
     fn name(&self) -> &'static str {
@@ -109,19 +112,46 @@ impl Options {
     }
 }
 
-/// Refuses what would leave texts behind that name the routine as it was.
+/// Refuses what would leave texts behind that name the routine as it was: views, defaults, checks, conditions and the like.
+/// Triggers, casts and range types know it by its number, and follow.
 fn refuse_dependents(
     entry: &Arc<RoutineEntry>,
     what: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let found = uses::texts::dependents(std::slice::from_ref(entry), context)?;
-    match found.first() {
-        None => Ok(()),
-        Some((dependent, _)) => Err(SqlError::unsupported(format_args!(
+    let catalog = context.session.catalog.current();
+    let oid = entry.stored.oid;
+    let refused = |dependent: &Dependent, context: &StatementContext<'_>| {
+        SqlError::unsupported(format_args!(
             "{what} of a function that {} calls",
             dependent.described(context)
-        ))),
+        ))
+    };
+    let readers = catalog
+        .users_of(Oid(oid))
+        .filter_map(|user| catalog.relation(user));
+    let mut views = readers.filter(|reader| reader.stored.depends_on.contains(&oid));
+    if let Some(view) = views.next() {
+        return Err(refused(&Dependent::View(view.clone()), context));
+    }
+    let search = Search {
+        may_name: &|text: &str| text.contains(&entry.stored.name),
+        find: &|bound: &Expr| {
+            let mut calls = false;
+            bound.visit(&mut |expr| {
+                calls |= matches!(expr, Expr::Routine(call) if call.routine.oid == Oid(oid));
+            });
+            calls.then_some(())
+        },
+    };
+    let users = catalog
+        .users_of(Oid(oid))
+        .chain(catalog.naming(&entry.stored.name));
+    let candidates = users.collect();
+    let found = uses::texts::in_expressions(&search, &candidates, context)?;
+    match found.first() {
+        None => Ok(()),
+        Some((dependent, ())) => Err(refused(dependent, context)),
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Binder, type_label};
 use crate::builtin::cast::CastUse;
 use crate::builtin::function::record_columns;
 use crate::expr::Expr;
-use mote_grammar::ast::{Location, Name};
+use mote_grammar::ast::{self, Location, Name};
 
 /// A literal in ROW(..) became a text for lack of anything better; where the row gets a type it takes its own part of it.
 fn untyped_literal(field: Expr) -> Expr {
@@ -111,16 +111,66 @@ impl Binder<'_> {
         let position = self
             .record_columns(&record)
             .and_then(|columns| columns.iter().position(|(column, _)| **column == *name));
-        match position {
-            Some(position) => Ok(self.field_at(&record, position, location)),
-            None => {
-                let message = match is_composite(ty.oid) {
-                    true => format!("column \"{name}\" not found in data type {}", type_label(ty.oid)),
-                    false => format!("could not identify column \"{name}\" in record data type"),
-                };
-                Err(self.error(state::UNDEFINED_COLUMN, location, message))
-            }
+        if let Some(position) = position {
+            return Ok(self.field_at(&record, position, location));
         }
+        let whole = match &record {
+            Expr::Variable {
+                relation,
+                column: WHOLE_ROW,
+                ..
+            } => Some(self.items[usize::from(*relation)].alias.clone()),
+            _ => None,
+        };
+        if let Some(made) = self.function_of_row(record, name, location)? {
+            return Ok(made);
+        }
+        if let Some(table) = whole {
+            return Err(self.undefined_column(Some(&table), name, location));
+        }
+        let message = match is_composite(ty.oid) {
+            true => format!("column \"{name}\" not found in data type {}", type_label(ty.oid)),
+            false => format!("could not identify column \"{name}\" in record data type"),
+        };
+        Err(self.error(state::UNDEFINED_COLUMN, location, message))
+    }
+
+    /// `row.name` where the row has no such field: what a user's function of that name makes of the row.
+    pub(super) fn function_of_row(
+        &mut self,
+        row: Expr,
+        name: &str,
+        location: Location,
+    ) -> SqlResult<Option<Expr>> {
+        if !is_row(row.ty().oid) {
+            return Ok(None);
+        }
+        // The argument is bound already: the call says how many there are, and that none has a name.
+        let unwritten = ast::Expr {
+            kind: ast::ExprKind::Constant(ast::Constant::Null),
+            location,
+        };
+        let call = ast::FunctionCall {
+            name: ast::QualifiedName {
+                parts: vec![name.into()],
+                location,
+            },
+            arguments: vec![ast::Argument {
+                name: None,
+                value: unwritten,
+            }],
+            star: false,
+            variadic: false,
+            distinct: false,
+            order_by: Vec::new(),
+            within_group: false,
+            filter: None,
+            over: None,
+            sql_syntax: false,
+            location,
+        };
+        let routines = self.routines_called(&call);
+        self.routine_call(&call, &routines, &[(row, location)])
     }
 
     /// A field by its position, one of those that [`Binder::record_columns`] tells of.

@@ -462,6 +462,10 @@ impl Binder<'_> {
         if let Some(expr) = self.system_column(item, name, location)? {
             return Ok(expr);
         }
+        let row = self.whole_row(item, location)?;
+        if let Some(expr) = self.function_of_row(row, name, location)? {
+            return Ok(expr);
+        }
         Err(self.undefined_column(Some(table), name, location))
     }
 
@@ -573,7 +577,7 @@ impl Binder<'_> {
         }
     }
 
-    fn undefined_column(&self, table: Option<&str>, name: &str, location: Location) -> SqlError {
+    pub(super) fn undefined_column(&self, table: Option<&str>, name: &str, location: Location) -> SqlError {
         let message = match table {
             Some(table) => format!("column {table}.{name} does not exist"),
             None => format!("column \"{name}\" does not exist"),
