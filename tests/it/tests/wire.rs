@@ -202,6 +202,40 @@ fn a_statement_outlives_changes_of_its_table() {
     );
 }
 
+/// Who wants one row of a query and never comes back has all rows written that its WITH query writes.
+#[test]
+fn row_limits_do_not_stop_writes_in_with() {
+    let (_server, mut client) = start("limits-with");
+    client.rows("create table t (id int primary key)");
+    let messages = client.exchange(&[
+        parse(
+            "s",
+            "with w as (insert into t select generate_series(1, 3) returning id) select id from w order by id",
+            &[],
+        ),
+        bind("", "s", &[]),
+        execute("", 1),
+        sync(),
+    ]);
+    assert_eq!(kinds(&messages), "12DsZ");
+    assert_eq!(client.rows("select count(*) from t"), ["3"]);
+    // Within a block the rest can be fetched.
+    client.rows("delete from t");
+    let messages = client.exchange(&[
+        parse("", "BEGIN", &[]),
+        bind("", "", &[]),
+        execute("", 0),
+        bind("c", "s", &[]),
+        execute("c", 1),
+        execute("c", 0),
+        sync(),
+    ]);
+    assert_eq!(kinds(&messages), "12C2DsDDCZ");
+    assert_eq!(text_rows(&messages), ["1", "2", "3"]);
+    client.rows("commit");
+    assert_eq!(client.rows("select count(*) from t"), ["3"]);
+}
+
 #[test]
 fn row_limits_suspend_portals() {
     let (_server, mut client) = start("limits");

@@ -28,6 +28,7 @@ pub mod routines;
 pub mod schema;
 pub mod schema_columns;
 pub mod schema_constraints;
+pub mod schema_privileges;
 pub mod schema_types;
 pub mod settings;
 pub mod statistics;

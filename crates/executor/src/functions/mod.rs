@@ -25,6 +25,7 @@ pub mod datetime;
 mod extension;
 pub mod formatting;
 mod helper;
+mod index_property;
 mod information;
 mod keywords;
 mod large_object;

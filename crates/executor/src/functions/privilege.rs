@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use super::{Body, CallSite, text};
 use crate::runtime::Runtime;
-use mote_catalog::name_text::split_name;
 use mote_catalog::privileges::{
     administers, belongs, database_privileges, has_privileges, may_execute, memberships, schema_privileges,
     type_privileges,
@@ -25,13 +24,22 @@ pub fn body(name: &str) -> Option<Body> {
     known.then_some(Body::Runtime(check))
 }
 
+/// Everybody, where a role is named.
+const PUBLIC: &str = "public";
+
 /// The answer, NULL where an OID names nothing; a name that names nothing is an error.
 fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     // One argument more than the others: the column. What is given beyond that is the user, in front.
     let of_column = site.name == "has_column_privilege";
     let without_user = if of_column { 3 } else { 2 };
     let (role, rest) = if arguments.len() > without_user {
-        (role_of(runtime, &arguments[0])?, &arguments[1..])
+        // What everybody may do is asked of PUBLIC, by its name or by no role's number; members it has none.
+        match &arguments[0] {
+            Datum::Text(name) if name.as_str() == PUBLIC && site.name != "pg_has_role" => {
+                (Some(Oid::INVALID), &arguments[1..])
+            }
+            role => (role_of(runtime, role)?, &arguments[1..]),
+        }
     } else {
         (Some(runtime.session().identity().user_oid), arguments)
     };
@@ -270,9 +278,11 @@ fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<O
     };
     match value {
         Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),
+        // Its name as it is, not as SQL writes it.
         other => {
-            let (_, name) = split_name(text(other));
-            let found = object_text::find(oid::REGNAMESPACE, text(other), &runtime.session().catalog);
+            let name = text(other);
+            let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+            let found = object_text::find(oid::REGNAMESPACE, &quoted, &runtime.session().catalog);
             match found.filter(known) {
                 Some(schema) => Ok(Some(schema)),
                 None => Err(SqlError::new(

@@ -5,7 +5,7 @@
 use mote_catalog::views::object_text;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
+use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, RowChanges, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::datetime::arithmetic::timestamptz_plus;
@@ -14,8 +14,8 @@ use mote_types::{Datum, Numeric, oid};
 
 use super::restricted::{refuse_in_recovery, require_superuser};
 use super::{
-    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, interval, lsn, numeric,
-    oid as oid_value, recovery, slots, text,
+    Body, CallSite, array_of, boolean, catalog_text, float8, index_property, int4, int8, interval, lsn,
+    numeric, oid as oid_value, recovery, slots, text,
 };
 use crate::context::StatementContext;
 use crate::runtime::Runtime;
@@ -26,6 +26,7 @@ use mote_catalog::privileges;
 use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings, parse_bool};
 use mote_catalog::shared_resets::SharedStatistics;
+use mote_catalog::upkeep::{Done, TableUpkeep};
 use mote_catalog::views::partitions;
 use mote_catalog::write_error;
 
@@ -34,7 +35,7 @@ pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = own.or_else(|| recovery::body(name)).or_else(|| slots::body(name)) {
         return Some(body);
     }
-    catalog_text::body(name)
+    catalog_text::body(name).or_else(|| index_property::body(name))
 }
 
 /// Functions about the session, other sessions and the transaction.
@@ -73,13 +74,15 @@ fn session(name: &str) -> Option<Body> {
         }
         "pg_backend_pid" => Body::Runtime(|runtime, _, _| Ok(Datum::Int4(runtime.session().pid as i32))),
         "show_config_by_name" => {
-            Body::Runtime(|runtime, _, a| Ok(Datum::from(runtime.session().settings.get(text(&a[0]))?)))
+            Body::Runtime(|runtime, _, a| Ok(Datum::from(runtime.session().shown_setting(text(&a[0]))?)))
         }
         "show_config_by_name_missing_ok" => {
             Body::Runtime(
-                |runtime, _, a| match runtime.session().settings.get(text(&a[0])) {
+                |runtime, _, a| match runtime.session().shown_setting(text(&a[0])) {
                     Ok(value) => Ok(Datum::from(value)),
-                    Err(_) if boolean(&a[1]) => Ok(Datum::Null),
+                    Err(error) if boolean(&a[1]) && error.state() == state::UNDEFINED_OBJECT => {
+                        Ok(Datum::Null)
+                    }
                     Err(error) => Err(error),
                 },
             )
@@ -126,6 +129,12 @@ fn session(name: &str) -> Option<Body> {
                 .database()
                 .upkeep()
                 .forget(|table| is_here(table) == Some(true));
+            let tables = catalog
+                .relations()
+                .filter(|entry| is_here(entry.described.oid) == Some(true));
+            for table in tables.filter_map(|entry| runtime.database().engine().table(entry.described.table)) {
+                table.forget_row_changes();
+            }
             Ok(Datum::from(""))
         }),
         "pg_stat_reset_shared" => Body::Runtime(reset_shared),
@@ -536,7 +545,41 @@ fn storage(name: &str) -> Option<Body> {
             Body::Runtime(|runtime, _, a| Ok(Datum::Int8(live_rows(runtime, &a[0]))))
         }
         // Scans are not counted.
-        "pg_stat_get_numscans" => Body::Pure(|_| Ok(Datum::Int8(0))),
+        "pg_stat_get_numscans" => Body::Pure(|_| Ok(Datum::Null)),
+        // Versions that nobody sees any more are collected, and are no rows of the table meanwhile.
+        "pg_stat_get_dead_tuples" => Body::Pure(|_| Ok(Datum::Int8(0))),
+        "pg_stat_get_tuples_inserted" => {
+            Body::Runtime(|runtime, _, a| Ok(Datum::Int8(row_changes(runtime, &a[0]).inserted as i64)))
+        }
+        "pg_stat_get_tuples_updated" => {
+            Body::Runtime(|runtime, _, a| Ok(Datum::Int8(row_changes(runtime, &a[0]).updated as i64)))
+        }
+        "pg_stat_get_tuples_deleted" => {
+            Body::Runtime(|runtime, _, a| Ok(Datum::Int8(row_changes(runtime, &a[0]).deleted as i64)))
+        }
+        "pg_stat_get_last_vacuum_time" => {
+            Body::Runtime(|runtime, _, a| Ok(last_done(runtime, &a[0], |upkeep| upkeep.vacuumed)))
+        }
+        "pg_stat_get_last_analyze_time" => {
+            Body::Runtime(|runtime, _, a| Ok(last_done(runtime, &a[0], |upkeep| upkeep.analyzed)))
+        }
+        "pg_stat_get_last_autoanalyze_time" => {
+            Body::Runtime(|runtime, _, a| Ok(last_done(runtime, &a[0], |upkeep| upkeep.analyzed_by_itself)))
+        }
+        // The collector runs all the time, and table by table it is nobody's.
+        "pg_stat_get_last_autovacuum_time" => Body::Pure(|_| Ok(Datum::Null)),
+        "pg_stat_get_db_stat_reset_time" => Body::Runtime(|runtime, _, a| {
+            let (_, reset) = runtime.database().sessions().counts(Oid(oid_value(&a[0])));
+            Ok(reset.map_or(Datum::Null, Datum::TimestampTz))
+        }),
+        // Rows that several transactions lock need no number of their own: the next one is ever the first.
+        "mxid_age" => Body::Pure(|a| {
+            let number = oid_value(&a[0]);
+            Ok(Datum::Int4(match number {
+                0 => i32::MAX,
+                number => FIRST_MULTIXACT.wrapping_sub(number) as i32,
+            }))
+        }),
         // Relations have no files: the OID stands for one.
         "pg_relation_filenode" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_indexes_size" => Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], false, true))),
@@ -627,6 +670,23 @@ fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
     let table = relation.and_then(|relation| runtime.database().engine().table(relation.table));
     table.map_or(0, |table| table.row_count_estimate() as i64)
 }
+
+/// What commits have done to the rows of a table; nothing to anything else.
+fn row_changes(runtime: &Runtime<'_, '_>, relation: &Datum) -> RowChanges {
+    runtime.transaction().note_view();
+    let relation = runtime.session().catalog.relation(Oid(oid_value(relation)));
+    let table = relation.and_then(|relation| runtime.database().engine().table(relation.table));
+    table.map_or_else(RowChanges::default, |table| table.row_changes())
+}
+
+/// When a table was last looked after.
+fn last_done(runtime: &Runtime<'_, '_>, table: &Datum, which: impl Fn(TableUpkeep) -> Done) -> Datum {
+    let done = which(runtime.database().upkeep().of(Oid(oid_value(table))));
+    done.last_us.map_or(Datum::Null, Datum::TimestampTz)
+}
+
+/// The number of PostgreSQL's first multixact.
+const FIRST_MULTIXACT: u32 = 1;
 
 /// Bytes of a column's value on average. Of a value of no fixed width nothing is known before ANALYZE: sixteen bytes.
 fn column_width(relation: &Relation, position: usize) -> f64 {

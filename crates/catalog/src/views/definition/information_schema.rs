@@ -3,7 +3,9 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{domains, routines, schema, schema_columns, schema_constraints, triggers};
+use crate::views::rows::{
+    domains, routines, schema, schema_columns, schema_constraints, schema_privileges, triggers,
+};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -22,7 +24,7 @@ pub(super) const RELATIONS: &[Definition] = &[
         "oid:oid umoptions:_text umuser:oid authorization_identifier foreign_server_catalog \
          foreign_server_name srvowner"),
     filled(13241, "administrable_role_authorizations",
-        "grantee role_name is_grantable:yes_or_no", schema::applicable_roles),
+        "grantee role_name is_grantable:yes_or_no", schema::administrable_roles),
     filled(13236, "applicable_roles", "grantee role_name is_grantable:yes_or_no", schema::applicable_roles),
     empty(13245, "attributes",
         "udt_catalog udt_schema udt_name attribute_name ordinal_position:cardinal_number \
@@ -51,9 +53,9 @@ pub(super) const RELATIONS: &[Definition] = &[
         "domain_catalog domain_schema domain_name table_catalog table_schema table_name column_name"),
     empty(13503, "column_options",
         "table_catalog table_schema table_name column_name option_name option_value:character_data"),
-    empty(13285, "column_privileges",
+    filled(13285, "column_privileges",
         "grantor grantee table_catalog table_schema table_name column_name privilege_type:character_data \
-         is_grantable:yes_or_no"),
+         is_grantable:yes_or_no", schema_privileges::column_privileges),
     empty(13290, "column_udt_usage",
         "udt_catalog udt_schema udt_name table_catalog table_schema table_name column_name"),
     filled(13295, "columns",
@@ -133,15 +135,15 @@ pub(super) const RELATIONS: &[Definition] = &[
         "constraint_catalog constraint_schema constraint_name unique_constraint_catalog \
          unique_constraint_schema unique_constraint_name match_option:character_data \
          update_rule:character_data delete_rule:character_data", schema_constraints::referential_constraints),
-    empty(13344, "role_column_grants",
+    filled(13344, "role_column_grants",
         "grantor grantee table_catalog table_schema table_name column_name privilege_type:character_data \
-         is_grantable:yes_or_no"),
-    empty(13358, "role_routine_grants",
+         is_grantable:yes_or_no", schema_privileges::role_column_grants),
+    filled(13358, "role_routine_grants",
         "grantor grantee specific_catalog specific_schema specific_name routine_catalog routine_schema \
-         routine_name privilege_type:character_data is_grantable:yes_or_no"),
+         routine_name privilege_type:character_data is_grantable:yes_or_no", schema_privileges::role_routine_grants),
     filled(13421, "role_table_grants",
         "grantor grantee table_catalog table_schema table_name privilege_type:character_data \
-         is_grantable:yes_or_no with_hierarchy:yes_or_no", schema::table_privileges),
+         is_grantable:yes_or_no with_hierarchy:yes_or_no", schema_privileges::role_table_grants),
     empty(13450, "role_udt_grants",
         "grantor grantee udt_catalog udt_schema udt_name privilege_type:character_data is_grantable:yes_or_no"),
     empty(13459, "role_usage_grants",
@@ -150,9 +152,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(13348, "routine_column_usage",
         "specific_catalog specific_schema specific_name routine_catalog routine_schema routine_name \
          table_catalog table_schema table_name column_name"),
-    empty(13353, "routine_privileges",
+    filled(13353, "routine_privileges",
         "grantor grantee specific_catalog specific_schema specific_name routine_catalog routine_schema \
-         routine_name privilege_type:character_data is_grantable:yes_or_no"),
+         routine_name privilege_type:character_data is_grantable:yes_or_no", schema_privileges::routine_privileges),
     empty(13362, "routine_routine_usage",
         "specific_catalog specific_schema specific_name routine_catalog routine_schema routine_name"),
     empty(13367, "routine_sequence_usage",
@@ -215,7 +217,7 @@ pub(super) const RELATIONS: &[Definition] = &[
          enforced:yes_or_no nulls_distinct:yes_or_no", schema_constraints::table_constraints),
     filled(13416, "table_privileges",
         "grantor grantee table_catalog table_schema table_name privilege_type:character_data \
-         is_grantable:yes_or_no with_hierarchy:yes_or_no", schema::table_privileges),
+         is_grantable:yes_or_no with_hierarchy:yes_or_no", schema_privileges::table_privileges),
     filled(13425, "tables",
         "table_catalog table_schema table_name table_type:character_data self_referencing_column_name \
          reference_generation:character_data user_defined_type_catalog user_defined_type_schema \
@@ -255,7 +257,7 @@ pub(super) const RELATIONS: &[Definition] = &[
         "view_catalog view_schema view_name table_catalog table_schema table_name column_name"),
     empty(13473, "view_routine_usage",
         "table_catalog table_schema table_name specific_catalog specific_schema specific_name"),
-    empty(13478, "view_table_usage", "view_catalog view_schema view_name table_catalog table_schema table_name"),
+    filled(13478, "view_table_usage", "view_catalog view_schema view_name table_catalog table_schema table_name", schema_privileges::view_table_usage),
     filled(13483, "views",
         "table_catalog table_schema table_name view_definition:character_data check_option:character_data \
          is_updatable:yes_or_no is_insertable_into:yes_or_no is_trigger_updatable:yes_or_no \

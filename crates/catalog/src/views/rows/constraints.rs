@@ -15,6 +15,7 @@ use mote_types::{ColumnType, Datum, oid};
 use crate::catalog_store::stored::{StoredKind, StoredRelation};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, int2_array, oid_array, row};
+use crate::views::rows::schema_privileges::read_directly;
 use crate::views::rows::{domains, extensions};
 use crate::views::text::named_relations;
 
@@ -333,7 +334,7 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let all: Vec<&StoredRelation> = known.stored.depends_on.iter().filter_map(read).collect();
             // What it reads through another view is that view's dependency.
             let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
-            let direct = all.iter().filter(|read| !through(read.oid));
+            let direct = read_directly(facts, known.stored).into_iter();
             rows.extend(direct.map(|read| depends(rule, (CLASS, Oid(read.oid), 0), 'n')));
             let called = known
                 .stored

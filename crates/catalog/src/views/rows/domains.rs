@@ -101,12 +101,18 @@ pub fn made_of_domains(facts: &Facts<'_>) -> Vec<(Oid, Oid)> {
 pub fn constraints(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
     let rows = domains(facts).flat_map(|(entry, domain)| {
         let checks = domain.checks.iter();
-        checks.map(|check| constraint_row(&entry.stored, check))
+        checks.map(|check| constraint_row(facts, (&entry.stored, domain), check))
     });
     rows.collect()
 }
 
-fn constraint_row(stored: &StoredUserType, check: &StoredDomainCheck) -> Vec<Datum> {
+fn constraint_row(
+    facts: &Facts<'_>,
+    (stored, domain): (&StoredUserType, &StoredDomain),
+    check: &StoredDomainCheck,
+) -> Vec<Datum> {
+    let base = ColumnType::with_typmod(Oid(domain.type_oid), domain.typmod);
+    let shown = condition::of_domain(facts, base, &check.expression, false);
     let mut row = row![
         Oid(check.oid),
         &check.name,
@@ -128,7 +134,9 @@ fn constraint_row(stored: &StoredUserType, check: &StoredDomainCheck) -> Vec<Dat
         false,
     ];
     row.extend(std::iter::repeat_n(NULL, 7));
-    row.push(Datum::from(check.expression.as_str()));
+    row.push(Datum::from(
+        shown.unwrap_or_else(|| with_value_in_capitals(&check.expression)),
+    ));
     row
 }
 

@@ -291,50 +291,8 @@ pub fn applicable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
-/// Table privileges in the order of their bits.
-const TABLE_PRIVILEGES: [&str; 7] = [
-    "INSERT",
-    "SELECT",
-    "UPDATE",
-    "DELETE",
-    "TRUNCATE",
-    "REFERENCES",
-    "TRIGGER",
-];
-
-/// What owners hold by nature, and what was granted.
-pub fn table_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut rows = Vec::new();
-    for Known { relation, .. } in accessible(facts) {
-        let owner = facts.role_or_unknown(relation.owner);
-        let mut push = |grantor: &str, grantee: &str, bit: usize, grantable: bool| {
-            rows.push(row![
-                grantor,
-                grantee,
-                facts.database_name(),
-                &relation.schema,
-                &relation.name,
-                TABLE_PRIVILEGES[bit],
-                yes_or_no(grantable),
-                yes_or_no(TABLE_PRIVILEGES[bit] == "SELECT"),
-            ]);
-        };
-        if relation.acl.is_empty() {
-            for bit in 0..TABLE_PRIVILEGES.len() {
-                push(&owner, &owner, bit, true);
-            }
-        }
-        for item in &relation.acl {
-            let grantee = match item.grantee {
-                Oid::INVALID => "PUBLIC".to_string(),
-                role => facts.role_or_unknown(role),
-            };
-            let grantor = facts.role_or_unknown(item.grantor);
-            for bit in (0..TABLE_PRIVILEGES.len()).filter(|bit| item.privileges & 1 << bit != 0) {
-                let grantable = item.grant_options & 1 << bit != 0 || item.grantee == relation.owner;
-                push(&grantor, &grantee, bit, grantable);
-            }
-        }
-    }
-    Ok(rows)
+/// Those that whoever has may hand on.
+pub fn administrable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let with_option = |row: &Vec<Datum>| row.last().and_then(Datum::as_str) == Some("YES");
+    Ok(applicable_roles(facts)?.into_iter().filter(with_option).collect())
 }

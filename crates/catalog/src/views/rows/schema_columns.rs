@@ -23,7 +23,8 @@ pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     for known in accessible(facts) {
         let events = updatable::of(known.relation.oid, facts.session.catalog);
         for (number, column) in live_columns(known.relation) {
-            let updatable = events.column(number as usize - 1) && column.generated.is_none();
+            // Of a view whoever writes a column asks for it; a generated one of a table is as updatable as the table.
+            let updatable = events.column(number as usize - 1);
             rows.push(column_row(facts, known.relation, number, column, updatable));
         }
     }
@@ -41,6 +42,8 @@ fn column_row(
     let described = domains::described_column(column, facts);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
     let default = default.map(|text| shown_default(facts, relation, column, text));
+    let generated = column.generated.as_deref();
+    let generated = generated.map(|text| shown_default(facts, relation, column, text));
     let mut row = row![
         catalog,
         &relation.schema,
@@ -79,7 +82,7 @@ fn column_row(
         } else {
             "NEVER"
         },
-        column.generated.as_deref(),
+        generated,
         yes_or_no(updatable),
     ]);
     row
