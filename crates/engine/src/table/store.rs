@@ -2,8 +2,9 @@
 //!
 //! Row ids are given out in blocks of 64 (eight cache lines of slots) per stripe, so that threads that insert at the
 //! same time write different lines; ids of rows that are gone for everybody come first, the lowest of them first. A single
-//! inserting thread fills the table in row-id order; the first 1,024 rows of a table come so from all threads together,
-//! since a session changes its thread, and whoever reads a small table without ORDER BY expects what was put in first.
+//! inserting thread fills the table in row-id order; the first 1,024 rows that a table ever has come so from all threads
+//! together, and take the ids of no others: a session changes its thread, rows go when the collector has the time, and
+//! whoever reads a small table without ORDER BY expects to see first what was put in first.
 //!
 //! Invariant: a row id on a free list has a null slot, no index entry, and no active snapshot that could see the row
 //! that had it.
@@ -308,14 +309,15 @@ impl Table {
     /// A row id nobody uses, with its slot; `None` when the table has all rows it can have.
     pub(crate) fn allocate_row(&self) -> Option<(RowId, &Slot)> {
         // Relaxed: whichever lane is chosen, no other has its ids.
-        let number = match self.next_block.load(Ordering::Relaxed) <= ORDERED_BLOCKS {
-            true => 0,
-            false => stripe::current(),
-        };
+        let ordered = self.next_block.load(Ordering::Relaxed) <= ORDERED_BLOCKS;
+        let number = if ordered { 0 } else { stripe::current() };
         let mut lane = self.lanes[number].0.lock();
-        let row = match lane.free.pop() {
-            Some(row) => row,
-            None => self.allocate_slow(&mut lane)?,
+        let row = match ordered {
+            true => self.next_row(&mut lane)?,
+            false => match lane.free.pop() {
+                Some(row) => row,
+                None => self.allocate_slow(&mut lane)?,
+            },
         };
         drop(lane);
         Some((row, self.directory.ensure(row.segment()).slot(row.offset())))
@@ -333,6 +335,11 @@ impl Table {
                 return Some(row);
             }
         }
+        self.next_row(lane)
+    }
+
+    /// An id that nobody has had.
+    fn next_row(&self, lane: &mut Lane) -> Option<RowId> {
         if lane.next == lane.end {
             let block = self.next_block.fetch_add(1, Ordering::AcqRel);
             if block >= BLOCKS_MAX {

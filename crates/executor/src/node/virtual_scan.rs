@@ -57,7 +57,8 @@ fn search_of(filter: &Expr, columns: &[ScanColumn]) -> SqlResult<Option<(u16, Ex
         .iter()
         .filter_map(|condition| equality(condition, columns))
         .collect();
-    equalities.sort_by_key(|(_, value)| !matches!(value, Expr::ExecParameter { .. }));
+    let from_around = |value: &Expr| value.any(&mut |inner| matches!(inner, Expr::ExecParameter { .. }));
+    equalities.sort_by_key(|(_, value)| !from_around(value));
     match equalities.first() {
         Some((attribute, value)) => Ok(Some((*attribute, compile(value)?))),
         None => Ok(None),
@@ -85,22 +86,28 @@ fn equality<'e>(condition: &'e Expr, columns: &[ScanColumn]) -> Option<(u16, &'e
         },
         _ => None,
     };
-    let fixed = |expr: &Expr| {
-        matches!(
-            expr,
-            Expr::ExecParameter { .. } | Expr::Parameter { .. } | Expr::Constant(..)
-        )
-    };
     let (column, value) = match (attribute(left), attribute(right)) {
         (Some(column), None) => (column, right),
         (None, Some(column)) => (column, left),
         _ => return None,
     };
+    (are_comparable(left.ty(), right.ty()) && is_fixed(value)).then_some((column, value))
+}
+
+/// Types whose equal values [`Places`] takes for the same.
+fn are_comparable(one: ColumnType, other: ColumnType) -> bool {
     let number = |ty: ColumnType| is_oid_like(ty.oid) || matches!(ty.oid, oid::INT2 | oid::INT4 | oid::INT8);
     let text = |ty: ColumnType| matches!(ty.oid, oid::NAME | oid::TEXT | oid::VARCHAR);
-    let (one, other) = (left.ty(), right.ty());
-    let comparable = number(one) && number(other) || text(one) && text(other);
-    (comparable && fixed(value)).then_some((column, value))
+    number(one) && number(other) || text(one) && text(other)
+}
+
+/// The same for all rows of a run, and as good as never an error, which a row that other conditions refuse must not meet.
+fn is_fixed(value: &Expr) -> bool {
+    match value {
+        Expr::ExecParameter { .. } | Expr::Parameter { .. } | Expr::Constant(..) => true,
+        Expr::Cast { argument, ty, .. } => are_comparable(argument.ty(), *ty) && is_fixed(argument),
+        _ => false,
+    }
 }
 
 /// One run of the scan.

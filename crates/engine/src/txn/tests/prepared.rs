@@ -402,8 +402,8 @@ fn a_lock_handed_over_on_a_deleted_row_is_not_kept() {
     waiter.prepare("lock of nothing", b"").expect("prepared");
     f.engine.log().flush_step();
     let f = crash(f);
-    // The id goes to other rows until all that were free are in use.
-    let mut ids = 1_000..1_200;
+    // Ids that nobody has had come first, then those that are free, until all are in use.
+    let mut ids = 1_000..3_000;
     let reused = ids.find(|&id| {
         let transaction = f.begin();
         let added = f.add(&transaction, id, 1).expect("a new key");
