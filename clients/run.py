@@ -34,7 +34,7 @@ class Suite:
         self.name = folder.name
         self.about = tomllib.loads((folder / "suite.toml").read_text())
         self.directory = WORK / self.name / self.about["version"]
-        self.reasons, self.known = read_known(folder / "known.txt")
+        self.reasons, self.known, self.always = read_known(folder / "known.txt")
 
     def reason(self, name):
         """The key of the first reason that known.txt gives for a test, or None."""
@@ -125,19 +125,25 @@ READERS = {"junit": read_junit, "go": read_go, "lines": read_lines}
 
 
 def read_known(path):
-    """`reason: explanation` lines, then `reason pattern` lines; returns the explanations, and (pattern, reason) pairs."""
-    reasons, known = {}, []
+    """`reason: explanation` lines, then `reason pattern` lines, behind "sometimes" those of tests that pass by luck; returns
+    the explanations, (pattern, reason) pairs, and the patterns that must name a difference in every run."""
+    reasons, known, always = {}, [], []
     for line in path.read_text().splitlines() if path.exists() else []:
         if not line or line.startswith("#"):
             continue
         first, rest = line.split(" ", 1)
         if first.endswith(":"):
             reasons[first[:-1]] = rest
-        elif first in reasons:
-            known.append((rest, first))
-        else:
+            continue
+        sometimes = first == "sometimes"
+        if sometimes:
+            first, rest = rest.split(" ", 1)
+        if first not in reasons:
             sys.exit(f"{path}: no explanation of {first}")
-    return reasons, known
+        known.append((rest, first))
+        if not sometimes:
+            always.append(rest)
+    return reasons, known, always
 
 
 def fits(name, pattern):
@@ -156,7 +162,7 @@ def compare(suite, expected, actual):
         "differences": differences,
     }
     unexplained = sorted(name for name in differences if suite.reason(name) is None)
-    stale = [pattern for pattern, _ in suite.known if not any(fits(name, pattern) for name in differences)]
+    stale = [pattern for pattern in suite.always if not any(fits(name, pattern) for name in differences)]
     for name in unexplained:
         print(f"{suite.name}: {differences[name]}, no reason given: {name}")
     for pattern in stale:

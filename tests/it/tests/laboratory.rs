@@ -81,14 +81,15 @@ fn a_run_has_the_mix_it_was_asked_for_and_a_delivery_result_file() {
         "0",
         "-q",
         "--mix",
-        "50,0,0,50,0",
+        "90,0,0,10,0",
         "--delivery-results",
         &path,
     ])
     .good();
     let text = std::fs::read_to_string(&results).expect("the file was written");
     std::fs::remove_file(&results).expect("it is ours");
-    // 900 orders wait in each of ten districts, and a delivery takes ten of them; few are entered beside.
+    // A delivery takes an order of each of ten districts, in which 900 wait and as many are entered: they do not run out,
+    // however fast the machine is.
     let delivered: usize = text
         .lines()
         .skip(1)
