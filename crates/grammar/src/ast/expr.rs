@@ -244,6 +244,30 @@ pub struct Argument {
     pub value: Expr,
 }
 
+impl FunctionCall {
+    /// A call of arguments by position, with nothing that aggregates and window functions may have besides.
+    pub fn plain(
+        name: QualifiedName,
+        arguments: impl IntoIterator<Item = Expr>,
+        location: Location,
+    ) -> FunctionCall {
+        let arguments = arguments.into_iter().map(|value| Argument { name: None, value });
+        FunctionCall {
+            name,
+            arguments: arguments.collect(),
+            star: false,
+            variadic: false,
+            distinct: false,
+            order_by: Vec::new(),
+            within_group: false,
+            filter: None,
+            over: None,
+            sql_syntax: false,
+            location,
+        }
+    }
+}
+
 impl Expr {
     /// The leftmost place of the expression, which is where PostgreSQL points when the whole is at fault.
     pub fn start(&self) -> Location {

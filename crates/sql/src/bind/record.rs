@@ -150,25 +150,11 @@ impl Binder<'_> {
             kind: ast::ExprKind::Constant(ast::Constant::Null),
             location,
         };
-        let call = ast::FunctionCall {
-            name: ast::QualifiedName {
-                parts: vec![name.into()],
-                location,
-            },
-            arguments: vec![ast::Argument {
-                name: None,
-                value: unwritten,
-            }],
-            star: false,
-            variadic: false,
-            distinct: false,
-            order_by: Vec::new(),
-            within_group: false,
-            filter: None,
-            over: None,
-            sql_syntax: false,
+        let name = ast::QualifiedName {
+            parts: vec![name.into()],
             location,
         };
+        let call = ast::FunctionCall::plain(name, [unwritten], location);
         let routines = self.routines_called(&call);
         self.routine_call(&call, &routines, &[(row, location)])
     }

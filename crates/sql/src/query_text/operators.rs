@@ -300,25 +300,14 @@ impl Writer<'_> {
         let written: Vec<Expr> = std::iter::once(pattern).chain(escape).cloned().collect();
         let mut shown = Vec::with_capacity(2);
         for (expr, bound) in written.iter().zip(patterns) {
-            let value = self.slot(expr, bound, oid::TEXT)?;
-            shown.push(Argument { name: None, value });
+            shown.push(self.slot(expr, bound, oid::TEXT)?);
         }
-        let right = node(ExprKind::Function(Box::new(FunctionCall {
-            name: QualifiedName {
-                parts: vec![wrapper.into()],
-                location: Location::NONE,
-            },
-            arguments: shown,
-            star: false,
-            variadic: false,
-            distinct: false,
-            order_by: Vec::new(),
-            within_group: false,
-            filter: None,
-            over: None,
-            sql_syntax: false,
+        let wrapper = QualifiedName {
+            parts: vec![wrapper.into()],
             location: Location::NONE,
-        })));
+        };
+        let call = FunctionCall::plain(wrapper, shown, Location::NONE);
+        let right = node(ExprKind::Function(Box::new(call)));
         Some(node(ExprKind::Operator {
             name,
             left: Some(Box::new(self.operand(operand, left, *function, 0, word)?)),
