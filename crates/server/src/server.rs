@@ -93,7 +93,11 @@ impl Server {
         };
         let shared = Arc::new(Shared {
             hub: hub.as_ref().map(HubThread::hub),
-            config,
+            // Where it listens, which `listen` leaves to the system where it says port 0.
+            config: ServerConfig {
+                listen: door.address,
+                ..config
+            },
             database,
             registry: Arc::new(Registry::new(capacity.sessions_max)),
             half_open: Arc::new(HalfOpen::new(

@@ -1,7 +1,7 @@
 //! ALTER SYSTEM: settings in the server's file, which sessions begin with and follow.
 
 use mote_it::TestServer;
-use mote_it::wire::RawClient;
+use mote_it::wire::{self, RawClient};
 use rustix::process::Signal;
 
 const FILE: &str = "mote.auto.conf";
@@ -61,6 +61,43 @@ fn sessions_begin_with_them_and_follow_them() {
     control.query("alter system reset work_mem");
     reload(&mut control, |_| server.signal(Signal::HUP));
     assert_eq!(one(&mut control, source), "1048576 default");
+}
+
+/// Monitors ask for it before anything else; no file says it, and no reload forgets it.
+#[test]
+fn how_the_server_was_started_is_shown() {
+    let server = TestServer::start("server_facts");
+    let mut client = RawClient::connect(&server);
+    let facts = |client: &mut RawClient| {
+        let names = [
+            "port",
+            "listen_addresses",
+            "ssl",
+            "fsync",
+            "data_directory",
+            "config_file",
+        ];
+        names.map(|name| one(client, &format!("show {name}")))
+    };
+    let shown = facts(&mut client);
+    assert_eq!(shown[..4], [server.port().as_str(), "127.0.0.1", "off", "on"]);
+    let file = std::path::Path::new(&shown[5]);
+    assert!(file.is_absolute() && file.starts_with(&shown[4]), "{shown:?}");
+    for (name, value, expected) in [
+        ("fsync", "off", "0A000"),
+        ("port", "1", "0A000"),
+        ("data_checksums", "off", "55P02"),
+        ("data_directory", "'/'", "55P02"),
+    ] {
+        let said = client.query(&format!("alter system set {name} = {value}"));
+        assert_eq!(wire::sqlstate(&said).as_deref(), Some(expected), "{name}");
+    }
+    client.query("alter system set work_mem = '8MB'");
+    reload(&mut client, by_function);
+    assert_eq!(one(&mut client, "show work_mem"), "8MB");
+    assert_eq!(facts(&mut client), shown);
+    assert_eq!(facts(&mut RawClient::connect(&server)), shown);
+    server.stop();
 }
 
 #[test]
