@@ -9,7 +9,7 @@ use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::SessionCatalog;
 use crate::catalog_store::predefined_roles::{
-    PG_DATABASE_OWNER, PG_READ_ALL_DATA, PG_READ_ALL_STATS, PG_WRITE_ALL_DATA,
+    PG_DATABASE_OWNER, PG_READ_ALL_DATA, PG_READ_ALL_SETTINGS, PG_READ_ALL_STATS, PG_WRITE_ALL_DATA,
 };
 use crate::catalog_store::stored::{StoredAcl, StoredRole, StoredSchema, StoredUserType};
 
@@ -274,6 +274,12 @@ pub fn require_member(session: &SessionCatalog, role: Oid) -> SqlResult<()> {
 /// Whether a role is another or belongs to it, directly or through others, with its privileges or without.
 pub fn belongs(session: &SessionCatalog, role: Oid, other: Oid) -> bool {
     reached(session, role, |_| true).contains(&other)
+}
+
+/// Whether the session may know where the server's files are.
+pub fn sees_files(session: &SessionCatalog) -> bool {
+    let identity = &session.identity;
+    identity.superuser || memberships(session, identity.user_oid).contains(&PG_READ_ALL_SETTINGS)
 }
 
 /// The role and all roles whose privileges it has: a role with NOINHERIT has none of those it belongs to.

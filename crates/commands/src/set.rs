@@ -14,6 +14,7 @@ use mote_types::datetime::parse_time_zone;
 
 use crate::utility::{Command, Issued, OwnSession, SessionCommand, SessionContext, text_column};
 use mote_catalog::host::Host;
+use mote_catalog::privileges::sees_files;
 use mote_catalog::settings::{self, SETTINGS, Settings};
 use mote_catalog::settings::{is_identity, is_unlisted, names_files};
 use mote_catalog::tag::CommandTag;
@@ -304,7 +305,7 @@ pub(super) fn show(
         ShowVariable::Name(name) => vec![vec![text(session.state().shown_setting(name)?)]],
         ShowVariable::All => {
             let settings = &session.state().settings;
-            let sees_files = session.state().sees_files();
+            let sees_files = sees_files(&session.state().catalog);
             // SHOW ALL leaves out who the session is, and what its user may not know.
             let listed = SETTINGS
                 .iter()

@@ -76,6 +76,22 @@ pub(super) const fn effective(setting: Setting) -> Setting {
     }
 }
 
+/// Fixed at start.
+pub(super) const fn server(setting: Setting) -> Setting {
+    Setting {
+        context: Context::Server,
+        ..setting
+    }
+}
+
+/// Read again on a reload.
+pub(super) const fn reloaded(setting: Setting) -> Setting {
+    Setting {
+        context: Context::Reload,
+        ..setting
+    }
+}
+
 pub(super) const fn superuser(setting: Setting) -> Setting {
     Setting {
         context: Context::Superuser,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::advice::ADVICE;
 use super::server_facts::SERVER_FACTS;
-use super::setting::{Context, Kind, Setting, effective, superuser, supporting, user};
+use super::setting::{Context, Kind, Setting, effective, reloaded, server, superuser, supporting, user};
 use super::statements::STATEMENTS;
 
 const CLIENT: &str = "Client Connection Defaults / Statement Behavior";
@@ -27,20 +27,6 @@ const fn fact(name: &'static str, default: &'static str, description: &'static s
 const fn reported(setting: Setting) -> Setting {
     Setting {
         reported: true,
-        ..setting
-    }
-}
-
-const fn reloaded(setting: Setting) -> Setting {
-    Setting {
-        context: Context::Reload,
-        ..setting
-    }
-}
-
-const fn server(setting: Setting) -> Setting {
-    Setting {
-        context: Context::Server,
         ..setting
     }
 }

@@ -12,7 +12,9 @@ use mote_types::{ColumnType, FormatSettings};
 use super::session_objects::SessionObjects;
 use crate::activity::Activity;
 use crate::catalog_store::predefined_roles::PG_READ_ALL_STATS;
-use crate::catalog_store::stored::{StoredExtension, StoredKind, StoredRelation, StoredRole, StoredSchema};
+use crate::catalog_store::stored::{
+    StoredDatabase, StoredExtension, StoredKind, StoredRelation, StoredRole, StoredSchema,
+};
 use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
 use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
@@ -237,6 +239,27 @@ impl<'a> Facts<'a> {
         let table = self.relation(self.catalog.index_owner(oid)?)?.relation;
         let index = table.indexes.iter().find(|index| index.oid == oid)?;
         Some(KnownIndex { table, index })
+    }
+
+    /// Databases in order of OIDs.
+    pub fn databases(&self) -> Vec<&StoredDatabase> {
+        let mut databases: Vec<&StoredDatabase> = self
+            .catalog
+            .databases
+            .values()
+            .map(|entry| &entry.object)
+            .collect();
+        databases.sort_by_key(|database| database.oid);
+        databases
+    }
+
+    /// Of what a view uses that which no other of them uses, too: what it reads or calls through another view is that view's.
+    pub fn used_directly(&self, view: &StoredRelation) -> Vec<Oid> {
+        let read = |oid: &u32| self.relation(Oid(*oid)).map(|read| read.stored);
+        let all: Vec<&StoredRelation> = view.depends_on.iter().filter_map(read).collect();
+        let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
+        let direct = view.depends_on.iter().copied().filter(|oid| !through(*oid));
+        direct.map(Oid).collect()
     }
 
     /// Roles in order of OIDs.

@@ -16,11 +16,10 @@ use super::in_use::InUse;
 use super::large_objects::LargeObjectDescriptors;
 use super::notifications::SessionNotifications;
 use mote_catalog::activity::Activity;
-use mote_catalog::catalog_store::predefined_roles::PG_READ_ALL_SETTINGS;
 use mote_catalog::catalog_store::stored::StoredSequence;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::host::statement_timeout;
-use mote_catalog::privileges::memberships;
+use mote_catalog::privileges::sees_files;
 use mote_catalog::settings::{Reported, Settings, names_files};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::{Reader, SessionObjects};
@@ -148,15 +147,9 @@ impl SessionState {
         &self.catalog.identity
     }
 
-    /// Whether it may know where the server's files are.
-    pub fn sees_files(&self) -> bool {
-        let identity = self.identity();
-        identity.superuser || memberships(&self.catalog, identity.user_oid).contains(&PG_READ_ALL_SETTINGS)
-    }
-
     /// A setting's value for whoever asks (SHOW, current_setting).
     pub fn shown_setting(&self, name: &str) -> SqlResult<&str> {
-        if names_files(name) && !self.sees_files() {
+        if names_files(name) && !sees_files(&self.catalog) {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
                 format!(

@@ -16,9 +16,11 @@ impl CatalogView for SessionCatalog {
     fn note_rows(&self, relation: &Relation) {
         if relation.table == TableId(0) {
             // How many there were when somebody read them is known, but not what has been created since.
-            let least = rows_per_relation(&relation.name) * self.current().relations.len() as f64;
-            if relation.rows.get() < least {
-                relation.rows.note(least);
+            if is_system_schema(&relation.schema) {
+                let least = rows_per_relation(&relation.name) * self.current().relations.len() as f64;
+                if relation.rows.get() < least {
+                    relation.rows.note(least);
+                }
             }
             return;
         }

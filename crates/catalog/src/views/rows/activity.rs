@@ -275,14 +275,7 @@ pub fn prepared_transactions(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut databases: Vec<_> = facts
-        .catalog
-        .databases
-        .values()
-        .map(|entry| &entry.object)
-        .collect();
-    databases.sort_by_key(|database| database.oid);
-    let rows = databases.into_iter().map(|database| {
+    let rows = facts.databases().into_iter().map(|database| {
         let here = |(_, activity): &&(u32, Arc<Activity>)| activity.doing().database == Oid(database.oid);
         let backends = facts.sessions.iter().filter(here).count() as i32;
         let mut row = row![Oid(database.oid), &database.name, backends];
@@ -306,14 +299,7 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 /// A row for each database, as monitors expect. What the replay of a follower ends is not counted.
 pub fn database_conflicts(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut databases: Vec<_> = facts
-        .catalog
-        .databases
-        .values()
-        .map(|entry| &entry.object)
-        .collect();
-    databases.sort_by_key(|database| database.oid);
-    let rows = databases.into_iter().map(|database| {
+    let rows = facts.databases().into_iter().map(|database| {
         let mut row = row![Oid(database.oid), &database.name];
         row.extend(std::iter::repeat_n(NULL, 5));
         row

@@ -21,14 +21,7 @@ const LOCALE: &str = "C.UTF-8";
 const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
 pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut databases: Vec<_> = facts
-        .catalog
-        .databases
-        .values()
-        .map(|entry| &entry.object)
-        .collect();
-    databases.sort_by_key(|database| database.oid);
-    let rows = databases.into_iter().map(|database| {
+    let rows = facts.databases().into_iter().map(|database| {
         row![
             Oid(database.oid),
             &database.name,

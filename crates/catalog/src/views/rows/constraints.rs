@@ -12,10 +12,9 @@ use mote_types::catalog::user::{
 };
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::catalog_store::stored::{StoredKind, StoredRelation};
+use crate::catalog_store::stored::StoredKind;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, int2_array, oid_array, row};
-use crate::views::rows::schema_privileges::read_directly;
 use crate::views::rows::{domains, extensions};
 use crate::views::text::named_relations;
 
@@ -330,19 +329,11 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         if known.stored.kind.has_query() {
             let rule = (REWRITE, table.oid, 0);
             rows.push(depends(rule, (CLASS, table.oid, 0), 'i'));
-            let read = |oid: &u32| facts.relation(Oid(*oid)).map(|read| read.stored);
-            let all: Vec<&StoredRelation> = known.stored.depends_on.iter().filter_map(read).collect();
-            // What it reads through another view is that view's dependency.
-            let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
-            let direct = read_directly(facts, known.stored).into_iter();
-            rows.extend(direct.map(|read| depends(rule, (CLASS, Oid(read.oid), 0), 'n')));
-            let called = known
-                .stored
-                .depends_on
-                .iter()
-                .filter(|oid| facts.routine(Oid(**oid)).is_some());
-            let called = called.filter(|oid| !through(**oid));
-            rows.extend(called.map(|oid| depends(rule, (PROCEDURE, Oid(*oid), 0), 'n')));
+            let used = facts.used_directly(known.stored);
+            let read = used.iter().filter(|oid| facts.relation(**oid).is_some());
+            rows.extend(read.map(|read| depends(rule, (CLASS, *read, 0), 'n')));
+            let called = used.iter().filter(|oid| facts.routine(**oid).is_some());
+            rows.extend(called.map(|called| depends(rule, (PROCEDURE, *called, 0), 'n')));
         }
         if let (StoredKind::Sequence, Some(sequence)) = (known.stored.kind, &known.stored.sequence)
             && let Some((owner, position)) = sequence.owned_by

@@ -10,7 +10,7 @@ use mote_types::Datum;
 use mote_types::catalog::extension::of_extension;
 
 use super::schema::accessible;
-use crate::catalog_store::stored::{StoredKind, StoredRelation};
+use crate::catalog_store::stored::StoredKind;
 use crate::views::builtin::BOOTSTRAP_ROLE;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::row;
@@ -205,10 +205,8 @@ pub fn view_table_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     let is_view = |known: &Known<'_>| known.stored.kind == StoredKind::View;
     for view in facts.relations().into_iter().filter(is_view) {
-        for read in read_directly(facts, view.stored) {
-            let Some(read) = facts.relation(Oid(read.oid)) else {
-                continue;
-            };
+        let used = facts.used_directly(view.stored);
+        for read in used.into_iter().filter_map(|oid| facts.relation(oid)) {
             let listed = matches!(read.stored.kind, StoredKind::Table | StoredKind::View);
             if listed && (identity.superuser || facts.is_member(identity.user_oid, read.relation.owner)) {
                 rows.push(row![
@@ -223,12 +221,4 @@ pub fn view_table_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
     }
     Ok(rows)
-}
-
-/// What a view reads; what it reads through another view is that view's.
-pub fn read_directly<'f>(facts: &'f Facts<'_>, view: &'f StoredRelation) -> Vec<&'f StoredRelation> {
-    let read = |oid: &u32| facts.relation(Oid(*oid)).map(|read| read.stored);
-    let all: Vec<&StoredRelation> = view.depends_on.iter().filter_map(read).collect();
-    let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
-    all.iter().copied().filter(|read| !through(read.oid)).collect()
 }

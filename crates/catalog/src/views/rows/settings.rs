@@ -5,7 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
-use crate::catalog_store::predefined_roles::PG_READ_ALL_SETTINGS;
+use crate::privileges::sees_files;
 use crate::settings::{
     Context, FILE_NAME, FileLine, Kind, SETTINGS, ServerSettings, Setting, Source, general, in_own_unit,
 };
@@ -14,24 +14,21 @@ use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};
 
 pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let identity = &facts.session.catalog.identity;
-    let sees_files = identity.superuser || facts.is_member(identity.user_oid, PG_READ_ALL_SETTINGS);
+    let sees_files = sees_files(facts.session.catalog);
     // Those that clients made up are not listed, as PostgreSQL does not list its placeholders.
     let listed = SETTINGS
         .iter()
         .enumerate()
         .filter(|(_, setting)| !is_unlisted(setting.name) && (sees_files || !names_files(setting.name)));
     Ok(listed
-        .map(|(index, setting)| setting_row(facts, index, setting))
+        .map(|(index, setting)| setting_row(facts, index, setting, sees_files))
         .collect())
 }
 
-fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum> {
+fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting, sees_files: bool) -> Vec<Datum> {
     let values = &facts.session.settings;
     let current = values.value(index);
     // Where the file is said to be is not for everybody.
-    let identity = &facts.session.catalog.identity;
-    let sees_files = identity.superuser || facts.is_member(identity.user_oid, PG_READ_ALL_SETTINGS);
     let from_file = values.source(index) == Source::File && sees_files;
     let file = facts
         .server_settings
