@@ -28,7 +28,7 @@ fn main() {
     )
     .expect("the log opens in an empty directory");
     flush_latency(&log);
-    let threads = LogThreads::start(&log).expect("threads start");
+    let threads = LogThreads::start(&log, None).expect("threads start");
     for writers in [1, 2] {
         throughput(&log, writers);
     }

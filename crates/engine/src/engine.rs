@@ -27,6 +27,7 @@ use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, o
 use crate::slots::TransactionId;
 use crate::slots::horizon::{ViewCache, rounded_acknowledgement};
 use crate::slots::slot::{SlotTable, TransactionState};
+use crate::slots::under_way::UnderWay;
 use crate::table::KeyExpressionProvider;
 use crate::table::prune::{Collected, Collector};
 use crate::txn::{EngineCore, Numbers, PreparedTransactions, RevocationListener};
@@ -345,7 +346,8 @@ impl Engine {
         }
         // Another node's log is neither flushed nor prepared here.
         if !self.log.is_following() {
-            background.log = Some(LogThreads::start(&self.log)?);
+            let under_way = Arc::new(UnderWay(self.slots));
+            background.log = Some(LogThreads::start(&self.log, Some(under_way))?);
         }
         self.threaded.store(true, Ordering::Release);
         background.checkpoint = Some(CheckpointThread::start(&self.checkpointer)?);

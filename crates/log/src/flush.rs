@@ -2,7 +2,7 @@
 //!
 //! One flush pads the tail to a block border, waits until everything below is filled, shows it to the `tap`, writes it with
 //! one `pwrite` (one more at the ring's end and at a segment's), syncs, raises `local` and with it `stable` (`horizon`), tells the
-//! listeners. Commits that arrive meanwhile share the next flush; there is no timer between a commit and its flush.
+//! listeners. Commits that arrive meanwhile share the next flush; `gather` says when that waits for more of them.
 //!
 //! A failed write or sync stops the log for good: what the disk holds is unknown, and an fsync that is tried again may
 //! answer success about pages the kernel has dropped. Leaves out: the ring's protocol (`buffer`), files (`segment`).
@@ -17,6 +17,7 @@ use mote_common::env::File;
 use mote_common::sync::{Condvar, Mutex};
 
 use super::frame::{BLOCK_BYTES, FRAME_HEADER_BYTES, FrameKind, pad_bytes};
+use super::gather::{Company, Gathering};
 use super::{Inner, Log, Moved};
 
 /// How long an idle flusher waits before it looks for frames nobody asked to flush, and seals.
@@ -254,8 +255,9 @@ impl Inner {
         self.buffer.prepared() < self.buffer.tail() + ahead
     }
 
-    fn flusher_loop(&self) {
+    fn flusher_loop(&self, mut gathering: Gathering) {
         while !self.quit.load(Acquire) {
+            self.gather(&mut gathering);
             if self.flush_step() == FlushOutcome::Idle {
                 // Not asked for by anybody until the bell rings, so the tail may have moved without a request.
                 self.flush_bell.sleep_unless(|| self.has_work(), IDLE_WAIT);
@@ -265,6 +267,18 @@ impl Inner {
             } else if self.is_stopped() {
                 return;
             }
+        }
+    }
+
+    /// Before a flush: waits for more commits, where these are on their way.
+    fn gather(&self, gathering: &mut Gathering) {
+        let (flushed, tail) = (self.buffer.flushed(), self.buffer.tail());
+        if tail == flushed || self.quit.load(Acquire) {
+            return;
+        }
+        let pause_ns = gathering.pause_ns(self.clock.monotonic_ns(), flushed, tail);
+        if pause_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(pause_ns));
         }
     }
 
@@ -290,22 +304,24 @@ pub struct LogThreads {
 }
 
 impl LogThreads {
-    pub fn start(log: &Log) -> std::io::Result<LogThreads> {
+    /// `company` knows of commits that are worth a pause; without it each flush begins as soon as it can.
+    pub fn start(log: &Log, company: Option<Arc<dyn Company>>) -> std::io::Result<LogThreads> {
         log.inner.quit.store(false, Release);
-        let spawn = |name: &str, run: fn(&Inner)| {
-            let inner = log.inner.clone();
-            std::thread::Builder::new()
-                .name(name.into())
-                .spawn(move || run(&inner))
-        };
-        let threads = vec![
-            spawn("mote-flusher", Inner::flusher_loop)?,
-            spawn("mote-log-segments", Inner::prepare_loop)?,
-        ];
-        Ok(LogThreads {
+        let gathering = Gathering::new(company);
+        let mut started = LogThreads {
             log: log.clone(),
-            threads,
-        })
+            threads: Vec::new(),
+        };
+        started.spawn("mote-flusher", move |inner| inner.flusher_loop(gathering))?;
+        started.spawn("mote-log-segments", Inner::prepare_loop)?;
+        Ok(started)
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce(&Inner) + Send + 'static) -> std::io::Result<()> {
+        let inner = self.log.inner.clone();
+        let named = std::thread::Builder::new().name(name.into());
+        self.threads.push(named.spawn(move || run(&inner))?);
+        Ok(())
     }
 
     /// Ends the threads, then flushes and seals what is left.

@@ -4,7 +4,7 @@
 //!  1. `record`: operations and payloads; with `varint` and `patch`; `told`: what they tell subscribers beside the rows.
 //!  2. `frame`: the unit that is checksummed and positioned.
 //!  3. `buffer`: the ring and the protocol of its writers; `horizon`: what is told to whom.
-//!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log recovery still needs; `retention`:
+//!  4. `segment`, `flush`, `gather`: files, how the ring gets there, and when; `pins`: which old log recovery still needs; `retention`:
 //!     who else does; `room`: space that is set aside ahead; `unavailable`: why the log takes nothing; `open`: how writing begins.
 //!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
 //!  6. `tap`, `range`: the log's bytes for other nodes, as they are flushed and out of files; `scan`, `intake`: the log of
@@ -35,6 +35,7 @@ mod cut;
 mod flush;
 mod following;
 pub mod frame;
+mod gather;
 mod horizon;
 pub mod intake;
 mod leading;
@@ -60,6 +61,7 @@ pub mod varint;
 pub use cut::cut_log;
 pub use flush::{FlushOutcome, FlushedTo, LogThreads};
 pub use frame::FrameKind;
+pub use gather::Company;
 pub use horizon::{Agreed, Awaited, HorizonListener, Horizons, LEVELS, Level, Moved};
 pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};

@@ -455,7 +455,7 @@ fn concurrent_writers_fill_one_log() {
     let log = fresh(&world);
     let heard = Arc::new(Heard(AtomicU64::new(0)));
     log.on_horizon(heard.clone());
-    let threads = LogThreads::start(&log).expect("threads start");
+    let threads = LogThreads::start(&log, None).expect("threads start");
     let workers: Vec<_> = (0..4u8)
         .map(|id| {
             let log = log.clone();
