@@ -462,8 +462,10 @@ impl State {
                 self.removed += 1;
                 continue;
             }
-            // Nothing grows after the first row.
-            self.row.resize(self.program.columns.width(), Datum::Null);
+            // Before the first row; a call for each of them would cost as much as reading an integer.
+            if self.row.len() != self.program.columns.width() {
+                self.row.resize(self.program.columns.width(), Datum::Null);
+            }
             self.program.columns.read(&version, &view, &mut self.row);
             return Ok(true);
         }
