@@ -8,7 +8,7 @@
 //!     values pay for time and memory, and how they are ended.
 //!  5. `env`: the only door to clock, disk, randomness and threads.
 //!  6. `per_thread`: thread-local state that sessions may use; `sync`: how threads meet, also under a model checker;
-//!     `critical`: sections in which a panic ends the process.
+//!     `critical`: sections in which a panic ends the process; `courtesy`: threads that do not interrupt others.
 //!
 //! Promises: nothing here knows SQL, rows or the wire; nothing here blocks except through `env`.
 //! Leaves out: logging and metrics of particular subsystems, which live where they are produced.
@@ -21,6 +21,7 @@ pub mod heap;
 pub mod standby_names;
 pub mod work;
 pub mod env;
+pub mod courtesy;
 pub mod per_thread;
 pub mod sync;
 

@@ -18,6 +18,7 @@ use super::halt;
 use super::outcome::{RunOutcome, SeriesKind, SeriesPoint};
 use super::system::SystemWatch;
 use super::timeline::Timeline;
+use mote_common::courtesy;
 use mote_driver::{FiberLoop, Wait};
 
 const TICK_NS: u64 = 1_000_000_000;
@@ -122,6 +123,8 @@ where
         for thread in 0..threads {
             let (sender, timeline, populate) = (sender.clone(), Arc::clone(&timeline), &populate);
             scope.spawn(move || {
+                // A client beside its server shall not stop it in the midst of a statement.
+                courtesy::interrupt_nobody();
                 let (thread, threads) = share.thread(thread, threads);
                 let arrivals =
                     open_loop.map(|rate| Rc::new(RefCell::new(Arrivals::new(rate, thread, threads))));

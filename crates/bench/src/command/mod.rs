@@ -227,7 +227,8 @@ fn local_server(target: &Target) -> Option<u32> {
     }
 }
 
-/// Driver threads when the user does not say: half of the processors, since the server needs the others.
+/// Driver threads when the user does not say: one per processor, so that whichever is free at the moment can be used. They
+/// do not interrupt a server (`mote_common::courtesy`).
 fn default_driver_threads() -> usize {
-    (std::thread::available_parallelism().map_or(1, usize::from) / 2).max(1)
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -108,7 +108,7 @@ impl Settings {
         Settings {
             warehouses,
             connections,
-            driver_threads: (processors / 2).clamp(1, connections.max(1)),
+            driver_threads: processors.clamp(1, connections.max(1)),
             agents: Vec::new(),
             warmup_s: 0.0,
             duration_s: 0.0,

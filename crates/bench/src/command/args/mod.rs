@@ -147,7 +147,7 @@ pub struct MeasuredArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads that drive the connections; default: half of the processors
+    /// Threads that drive the connections; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
 }
@@ -261,7 +261,7 @@ pub struct TpccArgs {
     /// Load without foreign keys (BenchmarkSQL has them)
     #[arg(long)]
     pub no_foreign_keys: bool,
-    /// Threads that drive the terminals; default: half of the processors
+    /// Threads that drive the terminals; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     /// Hosts that drive the terminals, each a share of them, with `mote bench agent`; default: this process

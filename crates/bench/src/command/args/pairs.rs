@@ -107,7 +107,7 @@ pub struct PairArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads that drive the terminals; default: half of the processors
+    /// Threads that drive the terminals; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     #[command(flatten)]

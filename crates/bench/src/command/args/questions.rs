@@ -41,7 +41,7 @@ pub struct CompareArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads that drive the connections; default: half of the processors
+    /// Threads that drive the connections; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     #[command(flatten)]
@@ -272,7 +272,7 @@ pub struct HotRowArgs {
     /// Seconds that count
     #[arg(long, short, default_value_t = 5.0, value_name = "SECONDS")]
     pub duration: f64,
-    /// Threads that drive the connections; default: half of the processors
+    /// Threads that drive the connections; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
@@ -453,7 +453,7 @@ pub struct GroupCommitArgs {
     /// Leave order entry out
     #[arg(long)]
     pub no_tpcc: bool,
-    /// Threads that drive the connections; default: half of the processors
+    /// Threads that drive the connections; default: one per processor
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     #[command(flatten)]

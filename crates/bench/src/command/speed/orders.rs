@@ -35,7 +35,6 @@ const PLAIN: Way = Way {
 
 impl Laboratory<'_> {
     pub(super) fn interactive(&mut self, servers: &mut [Contender]) -> Result<Vec<Judgement>, String> {
-        self.load(servers)?;
         let mut lines = Vec::new();
         for (connections, target) in INTERACTIVE {
             let way = Way { connections, ..PLAIN };
@@ -46,7 +45,6 @@ impl Laboratory<'_> {
     }
 
     pub(super) fn procedures(&mut self, servers: &mut [Contender]) -> Result<Vec<Judgement>, String> {
-        self.load(servers)?;
         let way = Way {
             execution: Execution::Procedures,
             ..PLAIN
@@ -89,7 +87,7 @@ impl Laboratory<'_> {
                 )]);
             }
         };
-        self.load(&servers[..1])?;
+        self.load(&servers[0])?;
         let plain = servers[0].subject.target.clone();
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for round in 0..2 * self.args.rounds {
@@ -113,7 +111,7 @@ impl Laboratory<'_> {
 
     pub(super) fn statistics(&mut self, servers: &mut [Contender]) -> Result<Vec<Judgement>, String> {
         let what = "order entry with pg_stat_statements, NOPM beside that without";
-        self.load(&servers[..1])?;
+        self.load(&servers[0])?;
         let target = servers[0].subject.target.clone();
         let command = |sql: &str| {
             let done = Admin::connect(&target).and_then(|mut admin| admin.execute(sql));
@@ -140,7 +138,8 @@ impl Laboratory<'_> {
         )])
     }
 
-    /// The same on all servers, in an order that turns.
+    /// The same on all servers, in an order that turns. Each run begins with tables as they are loaded: orders and their lines
+    /// stay, so that the faster system would soon have the larger tables, and its scans more to read.
     fn compared(
         &mut self,
         what: String,
@@ -153,7 +152,7 @@ impl Laboratory<'_> {
             for place in 0..servers.len() {
                 let at = (place + round) % servers.len();
                 let server = &servers[at];
-                let nopm = self.nopm(way, server, &server.subject.target, LoadMode::Never)?;
+                let nopm = self.nopm(way, server, &server.subject.target, LoadMode::Always)?;
                 self.quiet
                     .say(&format!("{what}: {} {}", server.name, table::grouped(nopm)));
                 rounds[at].push(nopm);
@@ -163,42 +162,41 @@ impl Laboratory<'_> {
         Ok(Judgement::ratio(what, (of(0), of(1)), REFERENCE, target, true))
     }
 
-    fn load(&mut self, servers: &[Contender]) -> Result<(), String> {
-        for server in servers {
-            self.experiment(PLAIN, server, &server.subject.target, LoadMode::Auto, 0.01)?;
-        }
+    fn load(&mut self, server: &Contender) -> Result<(), String> {
+        let settings = Settings {
+            duration_s: 0.01,
+            check: false,
+            ..self.settings(PLAIN, LoadMode::Auto)
+        };
+        self.experiment(settings, server, &server.subject.target)?;
         Ok(())
     }
 
     fn nopm(&mut self, way: Way, server: &Contender, target: &Target, load: LoadMode) -> Result<f64, String> {
-        self.experiment(way, server, target, load, self.args.measured.duration)
+        self.experiment(self.settings(way, load), server, target)
     }
 
-    fn experiment(
-        &mut self,
-        way: Way,
-        server: &Contender,
-        target: &Target,
-        load: LoadMode,
-        duration_s: f64,
-    ) -> Result<f64, String> {
+    fn settings(&self, way: Way, load: LoadMode) -> Settings {
         let measured = &self.args.measured;
-        let settings = Settings {
+        Settings {
             driver_threads: measured
                 .driver_threads
                 .unwrap_or_else(default_driver_threads)
                 .clamp(1, way.connections),
             warmup_s: measured.warmup,
-            duration_s,
+            duration_s: measured.duration,
             seed: measured.seed,
             execution: way.execution,
             active: way
                 .one_warehouse
                 .then_some(ActiveWarehouses { first: 1, last: 1 }),
             load,
-            check: load == LoadMode::Never,
+            check: true,
             ..Settings::closed_loop(self.args.warehouses, way.connections)
-        };
+        }
+    }
+
+    fn experiment(&mut self, settings: Settings, server: &Contender, target: &Target) -> Result<f64, String> {
         let failed = |error: String| format!("{}: {error}", server.name);
         let done =
             tpcc::experiment(settings, target, server.subject.processes, &mut self.quiet).map_err(failed)?;
