@@ -19,6 +19,7 @@ use crate::follow::{FollowedLog, Replay, ReplayStart};
 use crate::lock::Room;
 use crate::lock::manager::LockManager;
 use crate::lock::room::RoomQueue;
+use crate::lock::under_way::UnderWay;
 use crate::lock::{LockInfo, LockTag};
 use crate::memory::stripe::{Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
@@ -27,7 +28,6 @@ use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, o
 use crate::slots::TransactionId;
 use crate::slots::horizon::{ViewCache, rounded_acknowledgement};
 use crate::slots::slot::{SlotTable, TransactionState};
-use crate::slots::under_way::UnderWay;
 use crate::table::KeyExpressionProvider;
 use crate::table::prune::{Collected, Collector};
 use crate::txn::{EngineCore, Numbers, PreparedTransactions, RevocationListener};

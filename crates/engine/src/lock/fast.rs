@@ -42,6 +42,12 @@ fn note_table(note: u64) -> TableId {
     TableId((note >> MODE_BITS) as u32)
 }
 
+/// Whether a transaction has noted a lock as statements take it that write. One that was moved into the lock table is not seen.
+pub(super) fn notes_a_write(slot: &TransactionSlot) -> bool {
+    let mut words = slot.fast_locks.iter().map(|word| word.load(Ordering::Relaxed));
+    words.any(|word| word as u16 & TableLockMode::RowExclusive.bit() != 0)
+}
+
 impl FastPath {
     pub(super) fn new() -> FastPath {
         FastPath {

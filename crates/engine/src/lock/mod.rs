@@ -8,7 +8,8 @@
 //!  5. `deadlock`: the search for a cycle when a wait begins;
 //!  6. `fast`: weak table locks without the lock table;
 //!  7. `released`: what those knew who let go of a lock;
-//!  8. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them.
+//!  8. `room`: waits for room in the log or in memory, which are not for locks and are waited for like them;
+//!  9. `under_way`: whether many transactions that write are on their way to their commit, which the log's flusher asks.
 //!
 //! Source: PostgreSQL's lock.c (modes, conflicts, weak table locks beside the table), proc.c (queues) and deadlock.c (soft edges).
 //! Other than there a cycle is looked for when a wait begins, not after deadlock_timeout; a lock is handed to the next in its queue
@@ -27,6 +28,7 @@ mod deadlock;
 mod fast;
 mod released;
 pub(crate) mod room;
+pub(crate) mod under_way;
 
 pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
 pub use ticket::{
