@@ -22,6 +22,9 @@ use mote_engine::{Awaited, Level, MemoryCharge, SessionMemory};
 use mote_executor::memory;
 use mote_types::ColumnType;
 use mote_types::encoding::{Converter, Encoding};
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::interruption::Interruption;
 use crate::lease::Verdict;
@@ -133,18 +136,18 @@ impl Wire {
         let space = self.input.space(READ_BYTES);
         let room = space.capacity() - space.len();
         loop {
-            match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(space)) {
-                Ok(0) => {
+            match recv(&self.stream, spare_capacity(space), RecvFlags::empty()) {
+                Ok((_, 0)) => {
                     self.broken = true;
                     return false;
                 }
-                Ok(n) => {
+                Ok((_, n)) => {
                     // A short read empties a socket; the next byte raises a new event.
                     self.interruption.set_drained(n < room);
                     return true;
                 }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
                     self.interruption.set_drained(true);
                     return false;
                 }
@@ -172,10 +175,10 @@ impl Wire {
             return;
         }
         while !self.broken && self.sent < self.output.len() {
-            match rustix::io::write(&self.stream, &self.output[self.sent..]) {
+            match send(&self.stream, &self.output[self.sent..], SendFlags::NOSIGNAL) {
                 Ok(n) => self.sent += n,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => return self.compact(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return self.compact(),
                 Err(_) => self.broken = true,
             }
         }
@@ -391,10 +394,10 @@ impl Wire {
     fn fill_decrypted(&mut self) -> bool {
         let mut chunk = [MaybeUninit::uninit(); READ_BYTES];
         while !self.broken && !self.interruption.is_drained() {
-            let arrived = match rustix::io::read(&self.stream, &mut chunk[..]) {
-                Ok((arrived, _)) if !arrived.is_empty() => arrived,
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::AGAIN) => {
+            let arrived = match recv(&self.stream, &mut chunk[..], RecvFlags::empty()) {
+                Ok(((arrived, _), _)) if !arrived.is_empty() => arrived,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {
                     self.interruption.set_drained(true);
                     return false;
                 }
