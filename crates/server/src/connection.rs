@@ -100,6 +100,10 @@ impl Connection {
         &mut self.wire.stream
     }
 
+    pub fn waker(&self) -> &SessionWaker {
+        &self.wire.waker
+    }
+
     /// Sends the replies of an idle connection: those held back, and those that [`Connection::serve`] left.
     pub fn send_pending(&mut self) {
         self.wire.flush();

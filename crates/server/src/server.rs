@@ -17,6 +17,7 @@ use crate::half_open::HalfOpen;
 use crate::lease::{Lease, LeaseListener};
 use crate::net::acceptor::Acceptor;
 use crate::net::crew::Crew;
+use crate::net::homes::Homes;
 use crate::net::inbox::{HorizonWaker, Inbox, LeaseWaker, Message};
 use crate::net::long::LongStatements;
 use crate::net::worker::Worker;
@@ -114,7 +115,13 @@ impl Server {
         let workers: io::Result<Vec<Box<Worker>>> = (0..count)
             .map(|_| Worker::new(shared.clone(), long.clone()).map(Box::new))
             .collect();
-        let workers = workers.map_err(StartError::Thread)?;
+        let mut workers = workers.map_err(StartError::Thread)?;
+        if let Some(homes) = Homes::find(workers.iter().map(|worker| worker.inbox()).collect()) {
+            let homes = Arc::new(homes);
+            for (number, worker) in workers.iter_mut().enumerate() {
+                worker.set_homes(homes.clone(), number);
+            }
+        }
         let mut server = Server {
             shared: shared.clone(),
             address: door.address,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_catalog::directory::Nudge;
 use mote_engine::{Ticket, Wake};
+use parking_lot::Mutex;
 
 /// A connection's slot on its worker; the generation tells a new tenant from the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,8 +24,9 @@ pub trait Resume: Send + Sync {
 
 /// The engine's (and the cancel registry's) way to one session.
 pub struct SessionWaker {
-    worker: Arc<dyn Resume>,
-    place: Place,
+    /// Where the session is. Locked while news are sent there: what a waker has said before the session moved is seen by the run with
+    /// which the session begins at its new place, and what it says later goes there.
+    home: Mutex<(Arc<dyn Resume>, Place)>,
     /// The ticket decided last. A session waits for one ticket at a time and knows its number.
     decided: AtomicU64,
 }
@@ -32,10 +34,14 @@ pub struct SessionWaker {
 impl SessionWaker {
     pub fn new(worker: Arc<dyn Resume>, place: Place) -> SessionWaker {
         SessionWaker {
-            worker,
-            place,
+            home: Mutex::new((worker, place)),
             decided: AtomicU64::new(u64::MAX),
         }
+    }
+
+    /// The session is elsewhere from now on, and is about to be run there.
+    pub fn move_to(&self, worker: Arc<dyn Resume>, place: Place) {
+        *self.home.lock() = (worker, place);
     }
 
     pub fn is_decided(&self, ticket: Ticket) -> bool {
@@ -46,7 +52,8 @@ impl SessionWaker {
 
 impl Nudge for SessionWaker {
     fn nudge(&self) {
-        self.worker.resume(self.place);
+        let home = self.home.lock();
+        home.0.resume(home.1);
     }
 }
 

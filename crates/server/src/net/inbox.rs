@@ -11,6 +11,7 @@ use mote_engine::{HorizonListener, Horizons, Moved};
 use parking_lot::Mutex;
 
 use super::fiber::Ran;
+use crate::connection::Connection;
 use crate::half_open::Pass;
 use crate::lease::LeaseListener;
 use crate::socket::Stream;
@@ -20,6 +21,8 @@ use crate::waker::{Place, Resume};
 pub enum Message {
     /// A connection to take over, and its place among those that have not authenticated.
     Connection(Stream, Pass),
+    /// A connection that another worker had. It has nothing to do, as far as that one knew.
+    Moved(Box<Connection>),
     /// Run this session if it is suspended: something it may wait for has happened.
     Resume(Place),
     /// A connection that ran on another thread is suspended or has nothing more to do.
@@ -58,16 +61,21 @@ impl Inbox {
 
     /// What comes after the end is dropped: a suspended statement is unwound, which rolls its transaction back.
     pub fn send(&self, message: Message) {
+        drop(self.try_send(message));
+    }
+
+    /// What comes after the end is handed back.
+    pub fn try_send(&self, message: Message) -> Result<(), Message> {
         let mut messages = self.messages.lock();
         if self.closed.load(Ordering::Relaxed) {
-            drop(messages);
-            return drop(message);
+            return Err(message);
         }
         messages.push(message);
         // SeqCst: ahead of the look at `sleeping` in `rouse`, see there.
         self.filled.store(true, Ordering::SeqCst);
         drop(messages);
         self.rouse();
+        Ok(())
     }
 
     /// The worker ends: nobody will look again. What was left is dropped by the caller, outside of the lock.

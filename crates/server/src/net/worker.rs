@@ -27,6 +27,7 @@ use super::long::{Long, LongStatements};
 use crate::connection::{Connection, Served};
 use crate::half_open::Pass;
 use crate::interruption::Interruption;
+use crate::net::homes::Homes;
 use crate::net::inbox::{Inbox, Message};
 use crate::shared::Shared;
 use crate::socket::Stream;
@@ -39,6 +40,10 @@ const STACKS_KEPT: usize = 64;
 const EVENTS_PER_TURN: usize = 256;
 /// Replies of so many connections are sent together at most: those of the first wait for the statements of the others.
 const OUTGOING_MAX: usize = 8;
+/// Time between two looks at where connections belong,
+const HOME_LOOK_NS: u64 = 20_000_000;
+/// and of how many each: a look is a system call.
+const HOME_LOOKS: usize = 64;
 /// How long connections have to say good-bye when the server stops.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// Slices that a statement gets here (about a millisecond) before it goes on among the long ones. Statements of OLTP stay:
@@ -69,6 +74,18 @@ struct Slot {
     gated: bool,
     /// Slices used up since the statement last waited.
     slices: u32,
+    /// The other loop to which the connection belonged at the last look.
+    astray: Option<usize>,
+}
+
+/// What a loop knows of where connections belong.
+struct Home {
+    homes: Arc<Homes>,
+    /// This loop's number.
+    own: usize,
+    /// Where the next look begins.
+    slot: usize,
+    next_look_ns: u64,
 }
 
 /// What the loop does when it has run everything that was ready.
@@ -100,6 +117,7 @@ pub struct Worker {
     timers: BinaryHeap<Reverse<(u64, usize, u64)>>,
     /// Used up a slice, a few of them at most.
     background: VecDeque<Place>,
+    home: Option<Home>,
     stop_at_ns: Option<u64>,
     /// Without a lease for too long, all connections were told to end.
     hung_up: bool,
@@ -128,11 +146,22 @@ impl Worker {
             outgoing: Vec::with_capacity(OUTGOING_MAX),
             timers: BinaryHeap::new(),
             background: VecDeque::new(),
+            home: None,
             stop_at_ns: None,
             hung_up: false,
             next_generation: 1,
             catalog_generation: 0,
         })
+    }
+
+    /// From now on connections that belong to other loops go there.
+    pub fn set_homes(&mut self, homes: Arc<Homes>, own: usize) {
+        self.home = Some(Home {
+            homes,
+            own,
+            slot: 0,
+            next_look_ns: 0,
+        });
     }
 
     pub fn inbox(&self) -> Arc<Inbox> {
@@ -165,6 +194,7 @@ impl Worker {
                     self.release_replies();
                     self.fire_timers();
                     self.hang_up();
+                    self.send_home();
                     self.stage = Stage::Background;
                 }
                 Stage::Background => {
@@ -253,6 +283,7 @@ impl Worker {
     fn read(&mut self, message: Message) {
         match message {
             Message::Connection(stream, pass) => self.adopt(stream, pass),
+            Message::Moved(connection) => self.take_in(connection),
             Message::Resume(place) => self.ready.push_back(place),
             Message::Back(place, ran) => self.ran(place, ran),
             Message::Stop => {
@@ -287,28 +318,100 @@ impl Worker {
     }
 
     fn adopt(&mut self, mut stream: Stream, pass: Pass) {
+        let Some(place) = self.settle(&mut stream) else {
+            return;
+        };
+        let waker = Arc::new(SessionWaker::new(self.inbox.clone(), place));
+        let connection = Connection::new(stream, self.shared.clone(), waker, pass);
+        self.begin(place, Box::new(connection));
+    }
+
+    fn take_in(&mut self, mut connection: Box<Connection>) {
+        let Some(place) = self.settle(connection.stream()) else {
+            return;
+        };
+        connection.waker().move_to(self.inbox.clone(), place);
+        // The catalog may have changed while neither loop had it: see `follow_catalog`.
+        connection.forget_operators();
+        // What happened between the two loops is found by its first run, or told by the kernel, to which the socket is new.
+        self.begin(place, connection);
+    }
+
+    /// A slot for a socket, which is watched from now on. None: it cannot be.
+    fn settle(&mut self, stream: &mut Stream) -> Option<Place> {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         });
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut stream, Token(slot), interest) {
+        if let Err(error) = self.poll.registry().register(stream, Token(slot), interest) {
             eprintln!("mote: could not watch a connection: {error}");
             self.free.push(slot);
             self.inbox.connections.fetch_sub(1, Ordering::Relaxed);
-            return;
+            return None;
         }
         let generation = self.next_generation;
         self.next_generation += 1;
-        let place = Place { slot, generation };
-        let waker = Arc::new(SessionWaker::new(self.inbox.clone(), place));
-        let connection = Box::new(Connection::new(stream, self.shared.clone(), waker, pass));
-        self.slots[slot] = Slot {
-            generation,
+        Some(Place { slot, generation })
+    }
+
+    fn begin(&mut self, place: Place, connection: Box<Connection>) {
+        self.slots[place.slot] = Slot {
+            generation: place.generation,
             tenant: Tenant::Idle(connection),
             ..Slot::default()
         };
         self.ready.push_back(place);
+    }
+
+    /// Now and then: looks at some connections that have nothing to do, and gives those away that belong to another loop, as they
+    /// did at the look before.
+    fn send_home(&mut self) {
+        let Some(home) = &mut self.home else { return };
+        let now_ns = self.shared.now_ns();
+        if now_ns < home.next_look_ns || self.stop_at_ns.is_some() {
+            return;
+        }
+        home.next_look_ns = now_ns + HOME_LOOK_NS;
+        let (homes, own, first) = (home.homes.clone(), home.own, home.slot);
+        let count = self.slots.len();
+        let looks = count.min(HOME_LOOKS);
+        home.slot = (first + looks) % count.max(1);
+        for index in (first..first + looks).map(|at| at % count) {
+            let slot = &mut self.slots[index];
+            let Tenant::Idle(connection) = &mut slot.tenant else {
+                continue;
+            };
+            // Replies that are held back, or that the client does not take, go out from here.
+            if slot.gated || connection.has_unsent() {
+                continue;
+            }
+            let away = homes.of(connection.stream()).filter(|home| *home != own);
+            if std::mem::replace(&mut slot.astray, away) == away
+                && let Some(to) = away
+                && homes.has_room(own, to)
+            {
+                self.give_away(index, &homes, own, to);
+            }
+        }
+    }
+
+    fn give_away(&mut self, index: usize, homes: &Homes, own: usize, to: usize) {
+        let slot = &mut self.slots[index];
+        let Tenant::Idle(connection) = &mut slot.tenant else {
+            return;
+        };
+        if let Err(error) = self.poll.registry().deregister(connection.stream()) {
+            eprintln!("mote: could not leave a connection to another event loop: {error}");
+            return;
+        }
+        let Tenant::Idle(connection) = std::mem::take(slot).tenant else {
+            unreachable!("looked at just now");
+        };
+        self.free.push(index);
+        if let Err(connection) = homes.send(own, to, connection) {
+            self.take_in(connection);
+        }
     }
 
     /// The slot of a connection, unless that has been closed since.
@@ -522,6 +625,8 @@ impl Worker {
             .slots
             .iter()
             .any(|slot| !matches!(slot.tenant, Tenant::Nobody));
+        // Another loop may have given a connection away before it heard that the server stops. (After `close` it keeps it.)
+        let open = open || self.inbox.has_messages();
         if open && self.shared.now_ns() < stop_at {
             return false;
         }
