@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Some processors of this machine, by number; never none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,19 @@ pub struct Processors(Vec<usize>);
 impl Processors {
     pub fn one(number: usize) -> Processors {
         Processors(vec![number])
+    }
+
+    /// Of `threads` threads this one, by number, stays on a processor of its own, if there are as many as this process may use: else
+    /// nothing changes.
+    pub fn spread(thread: usize, threads: usize) -> io::Result<()> {
+        let set = sched_getaffinity(None)?;
+        let mut allowed = (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number));
+        if set.count() as usize != threads {
+            return Ok(());
+        }
+        allowed
+            .nth(thread)
+            .map_or(Ok(()), |number| Processors::one(number).keep_this_thread())
     }
 
     /// Lets this thread, and those that it will make, run on these only.
@@ -107,6 +120,25 @@ mod tests {
             ("0,1".into(), "2".into())
         );
         assert!("0-1".parse::<Pins>().is_err() && "0:".parse::<Pins>().is_err());
+    }
+
+    #[test]
+    fn as_many_threads_as_processors_have_one_each() {
+        let count = std::thread::available_parallelism().expect("known").get();
+        // Where a spread thread of so many runs, and on how many processors.
+        let spread = |thread: usize, threads: usize| {
+            let there = std::thread::spawn(move || {
+                Processors::spread(thread, threads).expect("the processors are there");
+                let set = sched_getaffinity(None).expect("readable");
+                let first = (0..CpuSet::MAX_CPU).find(|number| set.is_set(*number));
+                (first, set.count() as usize)
+            });
+            there.join().expect("no panic")
+        };
+        let places: Vec<_> = (0..count).map(|thread| spread(thread, count)).collect();
+        assert!(places.iter().all(|(_, count)| *count == 1), "{places:?}");
+        assert!(places.is_sorted_by(|a, b| a.0 < b.0), "{places:?}");
+        assert_eq!(spread(0, count + 1).1, count);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::cpu::{self, ProcessTree};
 use super::faults::{self, Faults, Recoveries};
 use super::halt;
 use super::outcome::{RunOutcome, SeriesKind, SeriesPoint};
+use super::pinning::Processors;
 use super::system::SystemWatch;
 use super::timeline::Timeline;
 use mote_common::courtesy;
@@ -125,6 +126,8 @@ where
             scope.spawn(move || {
                 // A client beside its server shall not stop it in the midst of a statement.
                 courtesy::interrupt_nobody();
+                // A client of another machine arrives on the same processor all the time, too. Where it is refused, the run is as good.
+                let _ = Processors::spread(thread, threads);
                 let (thread, threads) = share.thread(thread, threads);
                 let arrivals =
                     open_loop.map(|rate| Rc::new(RefCell::new(Arrivals::new(rate, thread, threads))));
