@@ -245,3 +245,22 @@ fn sessions_work_while_the_tables_are_full() {
     other.rows("delete from t where id % 2 = 0");
     server.assert_unharmed();
 }
+
+/// A deadline that every message puts off costs one timer, not one for each message until the first is due.
+#[test]
+fn an_idle_timeout_that_is_put_off_all_the_time_costs_nothing() {
+    let server = TestServer::start_with("session-memory-timers", &MEMORY);
+    let mut client = RawClient::connect(&server);
+    client.rows("set idle_in_transaction_session_timeout = '1h'; begin");
+    let mut talk = |messages: usize| {
+        for _ in 0..messages {
+            client.exchange(&[sync()]);
+        }
+    };
+    talk(5_000);
+    let resident = server.resident_bytes();
+    // At 24 bytes each, in a list that grows by doubling, 3 MB.
+    talk(100_000);
+    let grown = server.resident_bytes().saturating_sub(resident);
+    assert!(grown < 1 << 20, "grown by {grown} bytes");
+}

@@ -44,6 +44,8 @@ const OUTGOING_MAX: usize = 8;
 const HOME_LOOK_NS: u64 = 20_000_000;
 /// and of how many each: a look is a system call.
 const HOME_LOOKS: usize = 64;
+/// So many timers for each slot, and those that mean nothing any more are thrown away.
+const TIMERS_PER_SLOT: usize = 4;
 /// How long connections have to say good-bye when the server stops.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// Slices that a statement gets here (about a millisecond) before it goes on among the long ones. Statements of OLTP stay:
@@ -76,6 +78,15 @@ struct Slot {
     slices: u32,
     /// The other loop to which the connection belonged at the last look.
     astray: Option<usize>,
+    /// The first of its timers: no later than its deadline, if it has one. Those behind it mean nothing.
+    timer_ns: Option<u64>,
+}
+
+impl Slot {
+    /// Whether this timer is the one that is waited for.
+    fn is_timer(&self, generation: u64, at_ns: u64) -> bool {
+        self.generation == generation && self.timer_ns == Some(at_ns)
+    }
 }
 
 /// What a loop knows of where connections belong.
@@ -519,9 +530,26 @@ impl Worker {
                 self.gated.hold(gate.level, gate.lsn, place);
             }
         }
-        if let Some(deadline) = deadline_ns {
-            self.timers
-                .push(Reverse((deadline, place.slot, place.generation)));
+        if let Some(deadline_ns) = deadline_ns {
+            self.set_timer(place, deadline_ns);
+        }
+    }
+
+    /// Runs the session at `deadline_ns`, or before. A deadline that is put off with every message needs no further timer: the one
+    /// that is set fires too early, and that run sets the next.
+    fn set_timer(&mut self, place: Place, deadline_ns: u64) {
+        let slot = &mut self.slots[place.slot];
+        if slot.timer_ns.is_some_and(|at_ns| at_ns <= deadline_ns) {
+            return;
+        }
+        slot.timer_ns = Some(deadline_ns);
+        self.timers
+            .push(Reverse((deadline_ns, place.slot, place.generation)));
+        if self.timers.len() > TIMERS_PER_SLOT * self.slots.len().max(STACKS_KEPT) {
+            let slots = &self.slots;
+            self.timers.retain(|Reverse((at_ns, slot, generation))| {
+                (slots.get(*slot)).is_some_and(|slot| slot.is_timer(*generation, *at_ns))
+            });
         }
     }
 
@@ -613,7 +641,12 @@ impl Worker {
                 break;
             }
             self.timers.pop();
-            self.ready.push_back(Place { slot, generation });
+            if let Some(tenant) = self.slots.get_mut(slot)
+                && tenant.is_timer(generation, at)
+            {
+                tenant.timer_ns = None;
+                self.ready.push_back(Place { slot, generation });
+            }
         }
     }
 
