@@ -223,3 +223,22 @@ fn the_log_is_released_while_the_background_runs() {
         life.toy.contents(Lsn::MAX)
     );
 }
+
+#[test]
+fn what_somebody_held_goes_with_the_next_checkpoint_though_nothing_has_changed() {
+    let disk = SimDisk::new(5);
+    let life = begin(&disk);
+    create(&life, TABLE);
+    let first = life.log.oldest();
+    let hold = life.log.hold_from(first);
+    for i in 0..400u32 {
+        set(&life, TABLE, RowId::new(i % 5, 0), Some(vec![i as u8; 5_000]));
+        assert!(life.log.flush_to(life.log.tail()).is_stable());
+    }
+    life.checkpointer.run().expect("written");
+    life.checkpointer.run().expect("nothing has changed");
+    assert_eq!(life.log.oldest(), first);
+    drop(hold);
+    life.checkpointer.run().expect("nothing has changed");
+    assert!(life.log.oldest() > first);
+}
