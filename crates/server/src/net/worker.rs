@@ -44,8 +44,10 @@ const OUTGOING_MAX: usize = 8;
 const HOME_LOOK_NS: u64 = 20_000_000;
 /// and of how many each: a look is a system call.
 const HOME_LOOKS: usize = 64;
-/// So many timers for each slot, and those that mean nothing any more are thrown away.
+/// With more timers than so many for each slot,
 const TIMERS_PER_SLOT: usize = 4;
+/// and these, those that mean nothing any more are thrown away.
+const TIMERS_KEPT: usize = 256;
 /// How long connections have to say good-bye when the server stops.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// Slices that a statement gets here (about a millisecond) before it goes on among the long ones. Statements of OLTP stay:
@@ -409,16 +411,15 @@ impl Worker {
 
     fn give_away(&mut self, index: usize, homes: &Homes, own: usize, to: usize) {
         let slot = &mut self.slots[index];
-        let Tenant::Idle(connection) = &mut slot.tenant else {
-            return;
+        let mut connection = match std::mem::take(&mut slot.tenant) {
+            Tenant::Idle(connection) => connection,
+            other => return slot.tenant = other,
         };
         if let Err(error) = self.poll.registry().deregister(connection.stream()) {
             eprintln!("mote: could not leave a connection to another event loop: {error}");
-            return;
+            return slot.tenant = Tenant::Idle(connection);
         }
-        let Tenant::Idle(connection) = std::mem::take(slot).tenant else {
-            unreachable!("looked at just now");
-        };
+        *slot = Slot::default();
         self.free.push(index);
         if let Err(connection) = homes.send(own, to, connection) {
             self.take_in(connection);
@@ -545,7 +546,7 @@ impl Worker {
         slot.timer_ns = Some(deadline_ns);
         self.timers
             .push(Reverse((deadline_ns, place.slot, place.generation)));
-        if self.timers.len() > TIMERS_PER_SLOT * self.slots.len().max(STACKS_KEPT) {
+        if self.timers.len() > TIMERS_PER_SLOT * self.slots.len() + TIMERS_KEPT {
             let slots = &self.slots;
             self.timers.retain(|Reverse((at_ns, slot, generation))| {
                 (slots.get(*slot)).is_some_and(|slot| slot.is_timer(*generation, *at_ns))
