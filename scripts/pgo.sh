@@ -24,13 +24,11 @@ say() {
     echo "pgo: $*" >&2
 }
 
-profdata() {
-    local tool
-    tool=$(compgen -G "$(rustc --print sysroot)/lib/rustlib/$triple/bin/llvm-profdata" || command -v llvm-profdata) || {
-        say "llvm-profdata is missing: rustup component add llvm-tools"
-        exit 2
-    }
-    "$tool" "$@"
+# The compiler's own or one of its LLVM: an older one cannot read the counts. Looked for before the builds, not behind them.
+find_profdata() {
+    local llvm
+    llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    compgen -G "$(rustc --print sysroot)/lib/rustlib/$triple/bin/llvm-profdata" || command -v "llvm-profdata-$llvm"
 }
 
 # build NAME RUSTFLAGS: with --target, so that what runs while building is not compiled for it.
@@ -66,9 +64,13 @@ train() {
     say "training: sysbench's transactions, TPC-H's queries"
     "$counting" bench sysbench --workload all --threads 16 -d 2 --warmup 1 -q >>"$directory/train.log"
     "$counting" bench tpch --scale 0.02 --runs 1 -q >>"$directory/train.log"
-    profdata merge -o "$profile" "$directory"/counts/*.profraw
+    "$profdata" merge -o "$profile" "$directory"/counts/*.profraw
 }
 
+profdata=$(find_profdata) || { rustup component add llvm-tools >&2 && profdata=$(find_profdata); } || {
+    say "llvm-profdata of this compiler's LLVM is missing: rustup component add llvm-tools"
+    exit 2
+}
 psql --version >/dev/null 2>&1 || mote_install postgresql-client || {
     say "training needs psql: apt-get install postgresql-client"
     exit 2
