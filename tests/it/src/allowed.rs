@@ -10,7 +10,11 @@
 //!   missing           mote has no function that can be called so: 42883
 //!   rows              both answer, with other rows
 //!   accepted STATE    PostgreSQL fails with this SQLSTATE, mote does not
+//!
+//! A reason that begins with `until 15.20: ` is of older minor releases alone: from that one on PostgreSQL answers as mote
+//! does. With `since 15.20: ` the difference is there from that release on, and an older one need not have it.
 
+use crate::releases::Releases;
 use crate::wire::{Message, text_rows};
 
 /// A statement's answer: the rows, or the error.
@@ -65,23 +69,34 @@ struct Entry {
     line: String,
     called: String,
     kind: Kind,
+    /// This release of PostgreSQL is known to answer otherwise: if it does not, the line has outlived its reason.
+    required: bool,
     used: bool,
 }
 
 pub struct Allowed(Vec<Entry>);
 
 impl Allowed {
-    /// From the text of a list.
-    pub fn read(list: &str) -> Allowed {
+    /// From the text of a list: what may differ from PostgreSQL 15 of this minor release.
+    pub fn read(list: &str, minor: u32) -> Allowed {
         let mut reason = false;
+        let mut releases = None;
         let mut entries = Vec::new();
         for line in list.lines() {
             if line.is_empty() || line.starts_with('#') {
                 reason = line.len() > 2;
+                let mark = line.strip_prefix("# ").and_then(|text| text.split_once(": "));
+                releases = mark.and_then(|(mark, _)| Releases::parse(mark));
                 continue;
             }
             assert!(reason, "no reason is given for {line}");
-            entries.push(entry(line));
+            let required = match releases {
+                None => true,
+                Some(Releases::Since(first)) => minor >= first,
+                Some(Releases::Until(first)) if minor >= first => continue,
+                Some(Releases::Until(_)) => false,
+            };
+            entries.push(entry(line, required));
         }
         Allowed(entries)
     }
@@ -99,12 +114,12 @@ impl Allowed {
     }
 
     pub fn unused(&self) -> Vec<&str> {
-        let unused = self.0.iter().filter(|entry| !entry.used);
+        let unused = self.0.iter().filter(|entry| entry.required && !entry.used);
         unused.map(|entry| entry.line.as_str()).collect()
     }
 }
 
-fn entry(line: &str) -> Entry {
+fn entry(line: &str, required: bool) -> Entry {
     let (called, kind) = line
         .rsplit_once(" => ")
         .unwrap_or_else(|| panic!("not a line of such a list: {line}"));
@@ -127,6 +142,7 @@ fn entry(line: &str) -> Entry {
         line: line.to_string(),
         called: called.to_string(),
         kind,
+        required,
         used: false,
     }
 }

@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod nodes;
 pub mod postgres;
 pub mod process;
+pub mod releases;
 pub mod server;
 pub mod site;
 pub mod small_disk;

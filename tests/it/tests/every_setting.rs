@@ -153,7 +153,8 @@ fn every_setting_takes_what_postgresql_takes() {
     let control = TestServer::in_server(&postgres.url());
     let mote = TestServer::start_with("every-setting", &[]);
     let trials = trials(&control);
-    let mut allowed = Allowed::read(include_str!("every_setting.txt"));
+    let minor = postgres.minor_release();
+    let mut allowed = Allowed::read(include_str!("every_setting.txt"), minor);
     let mut report = String::new();
     let mut differences = 0;
     for (word, way) in WAYS {
@@ -174,11 +175,7 @@ fn every_setting_takes_what_postgresql_takes() {
             );
         }
     }
-    println!(
-        "{} trials, PostgreSQL 15.{}",
-        trials.len(),
-        postgres.minor_release()
-    );
+    println!("{} trials, PostgreSQL 15.{minor}", trials.len());
     assert!(differences == 0, "{differences} answers differ\n{report}");
     if std::env::var_os("MOTE_IT_SETTING").is_none() {
         let unused = allowed.unused();

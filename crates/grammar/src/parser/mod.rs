@@ -251,7 +251,7 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
         None => error,
     };
     match is_unsupported_clause(message) {
-        // PostgreSQL 15 shows no place here, but for three that the grammar does not tell.
+        // PostgreSQL 15 shows no place here, but for four that the grammar does not tell.
         true => error.at(refused_clause(text, message)),
         false => error.at(error_position(text)),
     }
@@ -274,7 +274,8 @@ fn is_unsupported_clause(message: &str) -> bool {
         )
 }
 
-/// Where MATCH PARTIAL, a column list of ON UPDATE, or a schema's first element stands that is refused; 0 for what is shown without a place.
+/// Where MATCH PARTIAL, a column list of ON UPDATE, a schema's first element or a recursive view's WITH CHECK OPTION stands that is
+/// refused; 0 for what is shown without a place.
 fn refused_clause(text: &str, message: &str) -> u32 {
     let clauses: &[&[&str]] = match message {
         "MATCH PARTIAL not yet implemented" => &[&["match", "partial"]],
@@ -290,6 +291,11 @@ fn refused_clause(text: &str, message: &str) -> u32 {
             &["create", "sequence"],
             &["create", "trigger"],
             &["grant"],
+        ],
+        "WITH CHECK OPTION not supported on recursive views" => &[
+            &["with", "check", "option"],
+            &["with", "local", "check", "option"],
+            &["with", "cascaded", "check", "option"],
         ],
         _ => return 0,
     };

@@ -20,6 +20,7 @@ use std::sync::Mutex;
 use mote_it::TestServer;
 use mote_it::clients::{client, run_with_input};
 use mote_it::postgres::PostgresServer;
+use mote_it::releases::Releases;
 
 /// Marks the place in psql's output where a statement's answer begins.
 const MARK: &str = "@@statement ";
@@ -37,45 +38,12 @@ struct Statement {
     releases: Option<Releases>,
 }
 
-/// A change in a minor release of PostgreSQL 15.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Releases {
-    /// mote does what this release and later ones do.
-    Since(u32),
-    /// mote does what the releases before this one did.
-    Until(u32),
-}
-
-impl Releases {
-    /// From the text behind `-- `: the mark, if it is one.
-    fn parse(comment: &str) -> Option<Releases> {
-        let (word, rest) = comment.split_once(' ')?;
-        let number = |text: &str| text.strip_prefix("15.")?.parse().ok();
-        let (release, reason) = rest.split_once(": ")?;
-        assert!(!reason.trim().is_empty(), "a mark without a reason: {comment}");
-        match word {
-            "since" => number(release).map(Releases::Since),
-            "until" => number(release).map(Releases::Until),
-            _ => None,
-        }
-    }
-
-    fn hold(self, minor: u32) -> bool {
-        match self {
-            Releases::Since(first) => minor >= first,
-            Releases::Until(first) => minor < first,
-        }
-    }
-}
-
-#[test]
-fn marks_of_releases() {
-    assert_eq!(Releases::parse("since 15.20: rows"), Some(Releases::Since(20)));
-    assert_eq!(Releases::parse("until 15.7: rows"), Some(Releases::Until(7)));
-    assert_eq!(Releases::parse("since the view has no rows: nothing"), None);
-    assert_eq!(Releases::parse("An ordinary remark."), None);
-    assert!(Releases::Since(20).hold(20) && !Releases::Since(20).hold(19));
-    assert!(Releases::Until(20).hold(19) && !Releases::Until(20).hold(20));
+/// From the text behind `-- `: the mark of a minor release, if it is one.
+fn releases_of(comment: &str) -> Option<Releases> {
+    let (mark, reason) = comment.split_once(": ")?;
+    let releases = Releases::parse(mark)?;
+    assert!(!reason.trim().is_empty(), "a mark without a reason: {comment}");
+    Some(releases)
 }
 
 fn statements(script: &str) -> Vec<Statement> {
@@ -89,7 +57,7 @@ fn statements(script: &str) -> Vec<Statement> {
                 reason = Some(text.to_string());
                 continue;
             }
-            if let Some(mark) = line.strip_prefix("-- ").and_then(Releases::parse) {
+            if let Some(mark) = line.strip_prefix("-- ").and_then(releases_of) {
                 releases = Some(mark);
                 continue;
             }

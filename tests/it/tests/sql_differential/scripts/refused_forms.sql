@@ -60,6 +60,8 @@ create table rf_partial (a int, foreign key (a) references rf_generated match pa
 create schema if not exists rf_schema create table rf_inside (a int);
 create assertion rf_assertion check (true);
 create recursive view rf_recursive (n) as select 1 with check option;
+create or replace temp recursive view rf_recursive (n) as select 1 with local check option;
+create recursive view rf_recursive (n) as values (1) with cascaded check option;
 create function rf_two() returns int language sql as 'select 1', 'x';
 create function rf_two() returns int language plpgsql as 'select 1', 'x';
 create function rf_two() returns int language nobody as 'select 1', 'x';
