@@ -156,6 +156,36 @@ fn connect_in_fiber(
     }
 }
 
+/// The server's answer to SSLRequest. One that starts, or is full, answers with an error.
+fn judge_answer(stream: &TcpStream, answer: u8) -> io::Result<()> {
+    /// An error that begins so long is no error of a server.
+    const ERROR_BYTES_MAX: u64 = 8 << 10;
+    match answer {
+        b'S' => Ok(()),
+        b'N' => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the server does not encrypt connections; sslmode=disable goes without",
+        )),
+        b'E' => {
+            // It was sent in one piece with its first byte.
+            let mut said = Vec::new();
+            let _ = stream.take(ERROR_BYTES_MAX).read_to_end(&mut said);
+            let error = wire::decode_error(said.get(4..).unwrap_or_default());
+            Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                format!(
+                    "asked for TLS, the server answered: {} {}",
+                    error.sqlstate, error.message
+                ),
+            ))
+        }
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the answer to a request for TLS is none of PostgreSQL's protocol",
+        )),
+    }
+}
+
 /// SSLRequest, and its answer of one byte. Behind that byte nothing may stand yet, so no more than it is read.
 fn ask_for_tls(
     mut stream: &TcpStream,
@@ -173,11 +203,7 @@ fn ask_for_tls(
     loop {
         match stream.read(&mut answer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) if answer[0] == b'S' => return Ok(()),
-            Ok(_) => {
-                let refused = "the server does not encrypt connections; sslmode=disable goes without";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, refused));
-            }
+            Ok(_) => return judge_answer(stream, answer[0]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // A socket that blocks has waited for as long as it may.
                 if matches!(wait, Wait::Blocking) || !wait.socket(token, deadline) {
