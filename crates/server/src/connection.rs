@@ -66,7 +66,9 @@ pub struct Connection {
     linger_until_ns: Option<u64>,
     /// The message being handled; its buffer is used again.
     message: Vec<u8>,
-    /// When an idle session in a transaction is ended.
+    /// The last that was said is ReadyForQuery: the client has the word.
+    is_ready: bool,
+    /// When the session is ended if its client goes on saying nothing.
     idle_deadline_ns: Option<u64>,
     /// It speaks the replication protocol.
     replicates: bool,
@@ -89,6 +91,7 @@ impl Connection {
             closing: false,
             linger_until_ns: None,
             message: Vec::new(),
+            is_ready: false,
             idle_deadline_ns: None,
             replicates: false,
             database_of_replication: false,
@@ -108,10 +111,26 @@ impl Connection {
     pub fn send_pending(&mut self) {
         self.wire.flush();
         self.wire.rest();
-        if self.wire.signals.is_notified() {
-            // Notifications that waited for room.
+        self.go_on_notifying();
+    }
+
+    /// Notifications that waited for room which there is now: the next run sends them, after the others have run. Nothing else
+    /// tells: to an empty socket no event comes. A client that does not read has no room, and a transaction that is open hears
+    /// of them at its end; a nudge there would come back for ever.
+    fn go_on_notifying(&self) {
+        if self.can_notify() {
             self.wire.waker.nudge();
         }
+    }
+
+    /// The client waits, has something to hear, and reads.
+    fn can_notify(&self) -> bool {
+        let idle = |session: &Session| session.status() == IdleStatus::Outside;
+        self.wire.signals.is_notified()
+            && !self.closing
+            && !self.wire.broken
+            && self.wire.unsent_bytes() <= NOTIFICATIONS_HIGH_WATER_BYTES
+            && self.session.as_ref().is_some_and(idle)
     }
 
     /// Lets go of what the session keeps for the next run of its statements.
@@ -162,6 +181,9 @@ impl Connection {
         };
         if let Some(error) = fatal {
             self.wire.send_error(&error);
+            self.closing = true;
+        }
+        if self.wire.take_orderly_end() {
             self.closing = true;
         }
         if self.closing && self.linger_until_ns.is_none() {
@@ -216,9 +238,10 @@ impl Connection {
             }
             self.wire.flush();
             // A client that does not read its notifications gets no more of them for now.
-            if self.wire.signals.is_notified() && self.wire.unsent_bytes() <= NOTIFICATIONS_HIGH_WATER_BYTES {
+            if self.can_notify() {
                 self.notify();
                 self.wire.flush();
+                self.go_on_notifying();
             }
             if !self.wire.fill() {
                 return Ok(());
@@ -267,8 +290,12 @@ impl Connection {
         let Some(session) = &self.session else {
             return Ok(());
         };
-        let timeout_ms = session.idle_in_transaction_timeout_ms();
-        if timeout_ms == 0 || session.status() == IdleStatus::Outside {
+        let outside = session.status() == IdleStatus::Outside;
+        let timeout_ms = match outside {
+            true => session.idle_session_timeout_ms(),
+            false => session.idle_in_transaction_timeout_ms(),
+        };
+        if timeout_ms == 0 || !self.is_ready {
             self.idle_deadline_ns = None;
             return Ok(());
         }
@@ -279,11 +306,19 @@ impl Connection {
                 Ok(())
             }
             Some(deadline) if now < deadline => Ok(()),
-            Some(_) => Err(SqlError::new(
-                state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-                "terminating connection due to idle-in-transaction timeout",
-            )
-            .severity(Severity::Fatal)),
+            Some(_) => {
+                let (state, message) = match outside {
+                    true => (
+                        state::IDLE_SESSION_TIMEOUT,
+                        "terminating connection due to idle-session timeout",
+                    ),
+                    false => (
+                        state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+                        "terminating connection due to idle-in-transaction timeout",
+                    ),
+                };
+                Err(SqlError::new(state, message).severity(Severity::Fatal))
+            }
         }
     }
 
@@ -303,6 +338,7 @@ impl Connection {
 
     fn handle(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let message = std::mem::take(&mut self.message);
+        self.is_ready = false;
         // That of the last statement: Parse and Bind have none.
         self.wire.signals.set_deadline(None);
         let kind = message[0];
@@ -381,7 +417,8 @@ impl Connection {
         }
     }
 
-    /// NOTIFY: what the session's channels have for an idle client, as far as it reads.
+    /// NOTIFY: what the session's channels have for an idle client, as far as it reads. Breaks off where there is no room;
+    /// [`Connection::go_on_notifying`] sees to the rest.
     fn notify(&mut self) {
         let Some(session) = self
             .session
@@ -417,6 +454,7 @@ impl Connection {
         let status = if self.exports { IdleStatus::Outside } else { status };
         self.wire.send_changed_settings();
         backend::ready_for_query(&mut self.wire.output, status);
+        self.is_ready = true;
         self.wire.due = true;
         self.wire.answered = false;
     }

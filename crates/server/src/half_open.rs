@@ -27,6 +27,8 @@ pub struct HalfOpen {
     maximum: usize,
     per_address_maximum: usize,
     guests: Mutex<VecDeque<Arc<Guest>>>,
+    /// The server stops: nobody gets through any more.
+    closed: AtomicBool,
     left: Condvar,
 }
 
@@ -60,8 +62,19 @@ impl HalfOpen {
             maximum: maximum.max(1),
             per_address_maximum: per_address_maximum.max(1),
             guests: Mutex::new(VecDeque::new()),
+            closed: AtomicBool::new(false),
             left: Condvar::new(),
         }
+    }
+
+    /// From now on nobody gets through. Release pairs with the Acquire in `is_closed`: a connection that the stop of its loop
+    /// runs sees it.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     pub fn admit(self: &Arc<HalfOpen>, address: IpAddr, now_ns: u64) -> Admission {

@@ -190,6 +190,7 @@ impl Server {
     /// Ends all sessions, and goes on serving those who follow. Waits for the threads.
     pub fn end_sessions(&mut self) {
         self.stop.raise();
+        self.shared.half_open.close();
         self.shared.database.sessions().terminate_all();
         for inbox in &self.inboxes {
             inbox.send(Message::Stop);

@@ -78,8 +78,10 @@ pub struct Wire {
     pub result: ResultShape,
     /// Whether the socket had nothing more when it was last read, and what may end a function under way.
     pub interruption: Arc<Interruption>,
-    /// The client is gone.
+    /// The client is gone: nothing more is read or said.
     pub broken: bool,
+    /// It went in order, having ended its side only: see [`Wire::take_orderly_end`].
+    ended: bool,
     /// Where the client's text is not UTF-8.
     pub converter: Option<Converter>,
     /// Settings that have changed since the last ReadyForQuery, each once: the client is told before the next one.
@@ -120,6 +122,7 @@ impl Wire {
             result: ResultShape::default(),
             interruption,
             broken: false,
+            ended: false,
             converter: None,
             changed: Vec::new(),
         }
@@ -138,7 +141,7 @@ impl Wire {
         loop {
             match recv(&self.stream, spare_capacity(space), RecvFlags::empty()) {
                 Ok((_, 0)) => {
-                    self.broken = true;
+                    self.end_of_input();
                     return false;
                 }
                 Ok((_, n)) => {
@@ -157,6 +160,20 @@ impl Wire {
                 }
             }
         }
+    }
+
+    /// The client sends nothing more. Whatever waits for it learns that it is gone.
+    fn end_of_input(&mut self) {
+        self.broken = true;
+        self.ended = true;
+    }
+
+    /// Whether the client has ended its side in order. It may still read: what it asked for before is said, if it takes it, and with
+    /// TLS that we have ended, too.
+    pub fn take_orderly_end(&mut self) -> bool {
+        let ended = std::mem::take(&mut self.ended);
+        self.broken &= !ended;
+        ended
     }
 
     /// Sends what the gate, the lease and the socket allow.
@@ -394,6 +411,10 @@ impl Wire {
     fn fill_decrypted(&mut self) -> bool {
         let mut chunk = [MaybeUninit::uninit(); READ_BYTES];
         while !self.broken && !self.interruption.is_drained() {
+            if self.channel().is_some_and(Channel::is_closed) {
+                self.end_of_input();
+                return false;
+            }
             let arrived = match recv(&self.stream, &mut chunk[..], RecvFlags::empty()) {
                 Ok(((arrived, _), _)) if !arrived.is_empty() => arrived,
                 Err(Errno::INTR) => continue,
@@ -401,7 +422,11 @@ impl Wire {
                     self.interruption.set_drained(true);
                     return false;
                 }
-                Ok(_) | Err(_) => {
+                Ok(_) => {
+                    self.end_of_input();
+                    return false;
+                }
+                Err(_) => {
                     self.broken = true;
                     return false;
                 }
@@ -414,7 +439,12 @@ impl Wire {
                 channel.keep(arrived);
                 return true;
             }
-            if self.decrypt(|channel, plaintext| channel.receive(arrived, plaintext)) {
+            let decrypted = self.decrypt(|channel, plaintext| channel.receive(arrived, plaintext));
+            if self.channel().is_some_and(Channel::is_closed) {
+                // No event tells of this end: the next read must find it.
+                self.interruption.set_drained(false);
+            }
+            if decrypted {
                 return true;
             }
         }

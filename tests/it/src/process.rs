@@ -31,6 +31,15 @@ impl TestServer {
         self.proc_number("io", "syscw:")
     }
 
+    /// Processor time of all threads so far.
+    pub fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(self.proc("stat")).expect("the server runs");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+        let ticks = fields.split(' ').skip(11).take(2);
+        let ticks: u64 = ticks.map(|field| field.parse::<u64>().expect("a number")).sum();
+        Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+    }
+
     pub fn open_descriptors(&self) -> usize {
         let entries = std::fs::read_dir(self.proc("fd")).expect("the server runs");
         entries.count()

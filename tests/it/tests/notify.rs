@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
 use mote_it::clients::psql_strict;
-use mote_it::wire::{Message, RawClient, error, sqlstate};
+use mote_it::wire::{Message, RawClient, error, query, sqlstate};
 
 /// Longer than any wake-up takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -174,6 +174,62 @@ fn a_slow_listener_bounds_nobody_else() {
         assert!(Instant::now() < deadline, "the queue is not emptied");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// What gathered while the listener was in a transaction comes by itself at its end, however much it is.
+#[test]
+fn nothing_stays_behind_when_a_listener_has_read() {
+    let server = TestServer::start("notify");
+    let (mut listener, mut notifier) = (RawClient::connect(&server), RawClient::connect(&server));
+    listener.query("LISTEN c");
+    for (count, bytes) in [(200, 7900), (10_000, 10)] {
+        listener.query("BEGIN");
+        let payload = "x".repeat(bytes);
+        for number in 0..count {
+            notifier.query(&format!("SELECT pg_notify('c', '{number} {payload}')"));
+        }
+        listener.raw(&query("COMMIT"));
+        let mut heard = Vec::new();
+        while heard.len() < count {
+            let message = listener.receive().expect("the server goes on telling");
+            heard.extend(told(&[message]));
+        }
+        for (number, said) in heard.iter().enumerate() {
+            assert!(said.starts_with(&format!("c {number} ")), "{number}: {said:.20}");
+        }
+        assert!(listener.is_silent());
+        assert_eq!(listener.rows("SELECT 1"), ["1"]);
+    }
+}
+
+/// Who does not read, and who is in a transaction, costs no processor time.
+#[test]
+fn a_listener_that_does_not_read_is_waited_for() {
+    let server = TestServer::start("notify");
+    let mut notifier = RawClient::connect(&server);
+    let mut listeners: Vec<RawClient> = (0..3).map(|_| RawClient::connect(&server)).collect();
+    for listener in &mut listeners {
+        listener.query("LISTEN c");
+    }
+    listeners[0].query("BEGIN");
+    for _ in 0..10 {
+        let flood = "SELECT count(pg_notify('c', n || repeat('x', 7900))) FROM generate_series(1, 100) n";
+        assert_eq!(error(&notifier.query(flood)), None);
+    }
+    // The sockets take what they can.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = server.processor_time();
+    std::thread::sleep(Duration::from_secs(2));
+    let spent = server.processor_time() - before;
+    assert!(spent < Duration::from_millis(300), "{spent:?} of two seconds");
+    // One of them is told to end, and does not hear of it either.
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()";
+    notifier.query(end);
+    let before = server.processor_time();
+    std::thread::sleep(Duration::from_secs(2));
+    let spent = server.processor_time() - before;
+    assert!(spent < Duration::from_millis(300), "{spent:?} of two seconds");
+    assert_eq!(notifier.rows("SELECT 1"), ["1"]);
 }
 
 /// At its end the queue refuses notifiers, in PostgreSQL's words, and goes on when the listener has read.

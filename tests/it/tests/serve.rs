@@ -82,6 +82,46 @@ fn sessions_are_told_of_a_stop() {
     );
 }
 
+/// Whoever has not logged in holds nobody up.
+#[test]
+fn a_stop_waits_for_no_log_in() {
+    let mut server = TestServer::start("half-open");
+    let mut silent = RawClient::open(&server);
+    let mut half = RawClient::open(&server);
+    half.raw(&[0, 0, 0, 60, 0, 3]);
+    let mut declined = RawClient::open(&server);
+    declined.untyped(&80_877_103_u32.to_be_bytes());
+    assert_eq!(declined.read_byte(), Some(b'N'));
+    server.signal(Signal::TERM);
+    let began = Instant::now();
+    server.await_end();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    for client in [&mut silent, &mut half, &mut declined] {
+        let said = error(&client.until_closed());
+        assert_eq!(
+            said.as_deref(),
+            Some("57P03 the database system is shutting down")
+        );
+    }
+}
+
+#[test]
+fn who_has_ended_its_side_is_answered_still() {
+    let mut server = TestServer::start("half-closed");
+    let mut client = RawClient::connect(&server);
+    client.raw(&query(
+        "select repeat('x', 3000000); select repeat('y', 100000) from generate_series(1, 50)",
+    ));
+    client.finish_writing();
+    // The server has read the end by the time that anything is taken.
+    std::thread::sleep(Duration::from_millis(300));
+    let messages = client.until_closed();
+    assert_eq!(text_rows(&messages).len(), 51);
+    assert_eq!(messages.last().map(|message| message.kind), Some(b'Z'));
+    server.assert_unharmed();
+}
+
 #[test]
 fn stop_of_a_loaded_server_loses_nothing() {
     let server = TestServer::start_with("busy-stop", &[]);

@@ -1,6 +1,8 @@
 //! TLS as clients see it: psql (libpq) with every mode, channel binding, certificates of clients, and certificates that
 //! change under load.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,8 +12,12 @@ use mote_it::certificates::{Authority, ELLIPTIC, RSA, replace};
 use mote_it::clients::{Said, client, program, run_with_input};
 use mote_it::process::await_that;
 use mote_it::server::{TemporaryDirectory, mote_binary};
-use mote_it::wire::{RawClient, sqlstate};
+use mote_it::wire::{RawClient, query, sqlstate};
 use rustix::process::Signal;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 
 const ADVICE: &str = "install PostgreSQL's clients (apt-get install postgresql-client-15)";
 
@@ -339,6 +345,81 @@ fn files_that_cannot_be_used_end_the_start() {
     assert!(refusal("server.crt", "server.crt").contains("can be read by others"));
     assert!(refusal("server.crt", "other.key").contains("cannot be used"));
     assert!(!data.exists(), "a mistake leaves nothing behind");
+}
+
+/// A client of our own, with its start-up sent.
+fn encrypted(
+    server: &TestServer,
+    authority: &Authority,
+    version: &'static SupportedProtocolVersion,
+) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .expect("a timeout can be set");
+    stream
+        .write_all(&[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f])
+        .expect("the server reads");
+    let mut answer = [0];
+    stream.read_exact(&mut answer).expect("the server answers");
+    assert_eq!(answer, *b"S");
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from_pem_file(authority.path("root.crt")).expect("a certificate");
+    roots.add(root).expect("an authority");
+    let config = ClientConfig::builder_with_protocol_versions(&[version])
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connection = ClientConnection::new(config.into(), name).expect("a client");
+    let mut stream = StreamOwned::new(connection, stream);
+    let mut packet = vec![0, 3, 0, 0];
+    packet.extend_from_slice(b"user\0postgres\0database\0postgres\0\0");
+    let length = (packet.len() as u32 + 4).to_be_bytes();
+    stream
+        .write_all(&[&length[..], &packet].concat())
+        .expect("the server reads");
+    stream
+}
+
+/// The end that TLS has is the end of the session, though the client keeps its socket; what was asked before it is answered.
+#[test]
+fn a_client_that_says_good_bye_is_gone() {
+    let authority = Authority::new("good-bye");
+    authority.sign("server", "server", ELLIPTIC);
+    let server = start("good-bye", &authority, &[]);
+    let mut watcher = RawClient::connect(&server);
+    watcher.rows("create table t (a int)");
+    for version in [&TLS12, &TLS13] {
+        for (last, answered) in [
+            ("begin; lock table t; select 'locked'", "locked"),
+            ("select repeat('x', 3000000) || 'end'", "end"),
+            ("copy t from stdin", ""),
+        ] {
+            let mut client = encrypted(&server, &authority, version);
+            client.write_all(&query(last)).expect("the server reads");
+            client.flush().expect("the server reads");
+            client.conn.send_close_notify();
+            client
+                .conn
+                .complete_io(&mut client.sock)
+                .expect("the server reads");
+            let mut said = Vec::new();
+            client
+                .read_to_end(&mut said)
+                .expect("the server says good-bye, too");
+            let found = said
+                .windows(answered.len().max(1))
+                .any(|part| part == answered.as_bytes());
+            assert!(found || answered.is_empty(), "{last}: {} bytes", said.len());
+            let others = "select count(*) from pg_stat_activity where backend_type = 'client backend'";
+            await_that("the session ends", Duration::from_secs(10), || {
+                watcher.rows(others) == ["1"]
+            });
+            watcher.rows("truncate t");
+            drop(client);
+        }
+    }
+    server.stop();
 }
 
 /// The laboratory's own driver, which has nothing of libpq.

@@ -161,6 +161,33 @@ fn a_holder_that_idles_too_long_is_ended_and_those_behind_it_go_on() {
     assert_eq!(sqlstate(&holder.until_closed()).as_deref(), Some("25P03"));
 }
 
+#[test]
+fn a_session_that_idles_too_long_is_ended() {
+    let World {
+        server, mut holder, ..
+    } = start("waits-idle-session");
+    let ended = Some("57P05 terminating connection due to idle-session timeout");
+    holder.rows("set idle_session_timeout = '300ms'");
+    // It is for sessions that wait for a statement, outside of a block.
+    holder.rows("select pg_sleep(0.6)");
+    holder.rows("begin");
+    std::thread::sleep(Duration::from_millis(600));
+    holder.rows("commit");
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(holder.rows("select 1"), ["1"]);
+    }
+    assert_eq!(error(&holder.until_closed()).as_deref(), ended);
+    // A client in the middle of its messages is not idle.
+    let mut other = RawClient::connect(&server);
+    other.rows("set idle_session_timeout = '300ms'");
+    other.raw(&parse("", "select 1", &[]));
+    std::thread::sleep(Duration::from_millis(600));
+    other.raw(&sync());
+    assert_eq!(kinds(&other.until(b'Z')), "1Z");
+    assert_eq!(error(&other.until_closed()).as_deref(), ended);
+}
+
 /// TRUNCATE gives a table new storage, DROP and CREATE give its name to another table: the waiter's lock must be that of
 /// what it then works on, or somebody else would write there at the same time.
 #[test]

@@ -18,6 +18,7 @@ pub struct Effective {
     pub statement_timeout_ms: u64,
     pub lock_timeout_ms: u64,
     pub idle_in_transaction_timeout_ms: u64,
+    pub idle_session_timeout_ms: u64,
     pub synchronous_commit: Level,
     pub work_mem_bytes: usize,
     pub search_path: Vec<String>,
@@ -74,6 +75,7 @@ impl Effective {
             statement_timeout_ms: milliseconds("statement_timeout"),
             lock_timeout_ms: milliseconds("lock_timeout"),
             idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),
+            idle_session_timeout_ms: milliseconds("idle_session_timeout"),
             synchronous_commit: match get("synchronous_commit") {
                 "off" => Level::Off,
                 "local" => Level::Local,

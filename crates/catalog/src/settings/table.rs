@@ -270,13 +270,13 @@ const OBEYED: &[Setting] = &[
         LOCALE,
         "Digits of floats; above 0: shortest exact.",
     )),
-    user(
+    effective(user(
         "idle_session_timeout",
         MILLISECONDS,
         "0",
         CLIENT,
         "Ends sessions idle outside a transaction.",
-    ),
+    )),
     effective(user(
         "idle_in_transaction_session_timeout",
         MILLISECONDS,

@@ -349,6 +349,11 @@ impl Session {
         self.state.settings.effective.idle_in_transaction_timeout_ms
     }
 
+    /// idle_session_timeout; 0: none.
+    pub fn idle_session_timeout_ms(&self) -> u64 {
+        self.state.settings.effective.idle_session_timeout_ms
+    }
+
     /// The session's share of memory, to which its host charges what it keeps for it.
     pub fn memory(&self) -> &Arc<SessionMemory> {
         &self.state.memory

@@ -49,6 +49,10 @@ impl Connection {
         backend::authentication_ok(&mut self.wire.output);
         self.open_session(start).map_err(fatal)?;
         self.pass = None;
+        // Who stops the server may have told the sessions before this was one.
+        if self.wire.shared.half_open.is_closed() {
+            return Err(terminated());
+        }
         Ok(true)
     }
 
@@ -63,6 +67,12 @@ impl Connection {
             }
             if self.wire.signals.terminated() {
                 return Err(terminated());
+            }
+            if self.wire.shared.half_open.is_closed() {
+                return Err(SqlError::new(
+                    state::CANNOT_CONNECT_NOW,
+                    "the database system is shutting down",
+                ));
             }
             if self.pass.as_ref().is_some_and(Pass::is_turned_away) {
                 return Err(too_many());

@@ -3,7 +3,7 @@
 //! The caller reads and waits; nothing here blocks. Ciphertext that the socket does not take stays here, up to
 //! [`CIPHERTEXT_BYTES_MAX`]; beyond it no more plaintext is taken.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Channel {
     connection: ServerConnection,
     /// Came from the socket during the handshake and waits for it to go on.
     untouched: Vec<u8>,
+    /// The client has said that nothing more follows.
+    is_closed: bool,
 }
 
 /// The other side broke the protocol, or we could not go on. It has been told by an alert, which waits to be sent.
@@ -37,11 +39,18 @@ impl Channel {
             context,
             connection,
             untouched: Vec::new(),
+            is_closed: false,
         })
     }
 
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// The client has said that nothing more follows: behind what arrived before, this is the end of the connection, whether
+    /// or not the socket is closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// For whoever goes on with the socket.
@@ -70,12 +79,15 @@ impl Channel {
             let before = ciphertext.len();
             self.connection.read_tls(&mut ciphertext).map_err(|_| Broken)?;
             let state = self.connection.process_new_packets().map_err(|_| Broken)?;
-            let arrived = state.plaintext_bytes_to_read();
-            if arrived > 0 {
-                let start = plaintext.len();
-                plaintext.resize(start + arrived, 0);
-                let mut reader = self.connection.reader();
-                reader.read_exact(&mut plaintext[start..]).map_err(|_| Broken)?;
+            let mut arrived = state.plaintext_bytes_to_read();
+            self.is_closed |= state.peer_has_closed();
+            let mut reader = self.connection.reader();
+            while arrived > 0 {
+                let record = reader.fill_buf().map_err(|_| Broken)?;
+                let length = record.len();
+                plaintext.extend_from_slice(record);
+                reader.consume(length);
+                arrived -= length;
             }
             // After a closing alert nothing more is taken.
             if ciphertext.len() == before {
