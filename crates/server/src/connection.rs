@@ -199,6 +199,10 @@ impl Connection {
         if self.closing {
             self.wire.end();
         }
+        // What a large result needed goes here where it has left already, and in `send_pending` where something is left to send.
+        if self.wire.unsent_bytes() == 0 {
+            self.wire.rest();
+        }
     }
 
     fn converse(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {

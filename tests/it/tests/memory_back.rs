@@ -87,6 +87,26 @@ const STATEMENTS: usize = 5000;
 const DROP_ALL: &str = "deallocate all; discard plans";
 
 /// Parse of `count` statements, each with a text of its own, and Sync.
+#[test]
+fn after_large_results_of_idle_sessions() {
+    const SESSIONS: usize = 100;
+    const KEPT_BYTES: u64 = 64 << 10; // by a session, of a result of 10 MB
+    let server = TestServer::start("back-results");
+    let mut clients: Vec<RawClient> = (0..SESSIONS).map(|_| RawClient::connect(&server)).collect();
+    let read = |client: &mut RawClient, bytes: usize| {
+        client.raw(&query(&format!(
+            "select repeat('x', 1000) from generate_series(1, {})",
+            bytes / 1000
+        )));
+        while client.receive().expect("the server answers").kind != b'Z' {}
+    };
+    clients.iter_mut().for_each(|client| read(client, 1000));
+    let before = settled_bytes(&server);
+    clients.iter_mut().for_each(|client| read(client, 10_000_000));
+    let grown = settled_bytes(&server).saturating_sub(before);
+    assert!(grown < SESSIONS as u64 * KEPT_BYTES, "{grown} bytes");
+}
+
 fn prepare(count: usize) -> Vec<Vec<u8>> {
     let one = |n: usize| {
         let text = format!("select a + {n}, b, c from t where a = $1 and b > {n} order by c");
