@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::contenders::median;
 use crate::report::table;
 
 /// One line of the verdict.
@@ -50,6 +51,28 @@ impl Judgement {
             at_least,
             pass,
             is_absolute: false,
+        }
+    }
+
+    /// Judges by the median of the ratios of pairs, which shall not be below the target. The figures beside it are medians of their
+    /// own: what a pair shares, as a machine that is slow for some seconds, is in them and not in it.
+    pub fn pairs(
+        what: impl Into<String>,
+        measured: &[f64],
+        reference: &[f64],
+        reference_name: &'static str,
+        target: f64,
+    ) -> Judgement {
+        let pairs = measured.iter().zip(reference);
+        let ratios: Vec<f64> = pairs
+            .filter(|(_, reference)| **reference > 0.0)
+            .map(|(measured, reference)| measured / reference)
+            .collect();
+        let ratio = median(&ratios);
+        Judgement {
+            measured: median(measured),
+            reference: median(reference),
+            ..Judgement::ratio(what, (ratio, Some(1.0)), reference_name, target, true)
         }
     }
 
@@ -138,4 +161,27 @@ pub(super) fn rows(judgements: &[Judgement]) -> Vec<Vec<String>> {
 
 pub(super) fn text(judgements: &[Judgement]) -> String {
     table::table(&HEADER, &rows(judgements))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_judged_by_their_own_ratios() {
+        // The machine is slow from the second pair on: each pair says the same all the same.
+        let judged = |measured: &[f64], reference: &[f64]| {
+            let line = Judgement::pairs("w", measured, reference, "without", 0.9);
+            (line.ratio, line.pass)
+        };
+        assert_eq!(
+            judged(&[95.0, 47.5, 46.0], &[100.0, 50.0, 50.0]),
+            (Some(0.95), Some(true))
+        );
+        assert_eq!(
+            judged(&[80.0, 47.5, 40.0], &[100.0, 50.0, 50.0]),
+            (Some(0.8), Some(false))
+        );
+        assert_eq!(judged(&[], &[]), (None, None));
+    }
 }

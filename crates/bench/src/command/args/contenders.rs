@@ -145,8 +145,9 @@ pub struct SysbenchArgs {
 ///
 /// Sysbench's transactions, TPC-H's and CH-benCHmark's queries, order entry interactive and as procedures, the time of
 /// planning, and what TLS and pg_stat_statements take of order entry. A figure is the median of --rounds, in which the order of
-/// the servers turns. The first --target is judged (`mote` is a server of the experiment's own), the second is the reference; without a
-/// second one what needs it is not judged. TLS needs a server with a certificate: --serve-option=--tls-cert=FILE and --tls-key.
+/// the servers turns. What TLS and pg_stat_statements take is measured by three times as many pairs of runs and judged by the
+/// median of the pairs' ratios. The first --target is judged (`mote` is a server of the experiment's own), the second is the
+/// reference; without a second one what needs it is not judged. TLS needs a server with a certificate: --serve-option=--tls-cert=FILE and --tls-key.
 ///
 /// Exit code 1 if a target is missed, a proof fails or answers differ. `mote bench tpch`, `ch`, `sysbench` and `tpcc` tell more
 /// of each line.
