@@ -167,22 +167,22 @@ fn a_session_that_idles_too_long_is_ended() {
         server, mut holder, ..
     } = start("waits-idle-session");
     let ended = Some("57P05 terminating connection due to idle-session timeout");
-    holder.rows("set idle_session_timeout = '300ms'");
+    holder.rows("set idle_session_timeout = '2s'");
     // It is for sessions that wait for a statement, outside of a block.
-    holder.rows("select pg_sleep(0.6)");
+    holder.rows("select pg_sleep(3)");
     holder.rows("begin");
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_secs(3));
     holder.rows("commit");
-    for _ in 0..4 {
-        std::thread::sleep(Duration::from_millis(100));
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(300));
         assert_eq!(holder.rows("select 1"), ["1"]);
     }
     assert_eq!(error(&holder.until_closed()).as_deref(), ended);
     // A client in the middle of its messages is not idle.
     let mut other = RawClient::connect(&server);
-    other.rows("set idle_session_timeout = '300ms'");
+    other.rows("set idle_session_timeout = '2s'");
     other.raw(&parse("", "select 1", &[]));
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_secs(3));
     other.raw(&sync());
     assert_eq!(kinds(&other.until(b'Z')), "1Z");
     assert_eq!(error(&other.until_closed()).as_deref(), ended);
