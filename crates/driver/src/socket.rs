@@ -157,9 +157,9 @@ fn connect_in_fiber(
 }
 
 /// The server's answer to SSLRequest. One that starts, or is full, answers with an error.
-fn judge_answer(stream: &TcpStream, answer: u8) -> io::Result<()> {
-    /// An error that begins so long is no error of a server.
-    const ERROR_BYTES_MAX: u64 = 8 << 10;
+fn judge_answer(mut stream: &TcpStream, answer: u8) -> io::Result<()> {
+    /// Of a longer one the beginning is told.
+    const ERROR_BYTES_MAX: usize = 8 << 10;
     match answer {
         b'S' => Ok(()),
         b'N' => Err(io::Error::new(
@@ -167,10 +167,10 @@ fn judge_answer(stream: &TcpStream, answer: u8) -> io::Result<()> {
             "the server does not encrypt connections; sslmode=disable goes without",
         )),
         b'E' => {
-            // It was sent in one piece with its first byte.
-            let mut said = Vec::new();
-            let _ = stream.take(ERROR_BYTES_MAX).read_to_end(&mut said);
-            let error = wire::decode_error(said.get(4..).unwrap_or_default());
+            // Sent in one piece with its first byte, so it is here, or nobody waits for it.
+            let mut said = [0; ERROR_BYTES_MAX];
+            let length = stream.read(&mut said).unwrap_or(0);
+            let error = wire::decode_error(said[..length].get(4..).unwrap_or_default());
             Err(io::Error::new(
                 io::ErrorKind::ConnectionRefused,
                 format!(
@@ -216,5 +216,37 @@ fn ask_for_tls(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// What is said of a server that answers SSLRequest so.
+    fn asked_for_tls(answer: &'static [u8]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let stream = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let (mut server, _) = listener.accept().expect("somebody connects");
+        server.write_all(answer).expect("it is open");
+        let timeout = Duration::from_secs(5);
+        stream.set_read_timeout(Some(timeout)).expect("it is open");
+        match ask_for_tls(&stream, None, timeout, &Wait::Blocking) {
+            Ok(()) => "encrypts".into(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_server_says_why_it_does_not_encrypt() {
+        let starts = b"E\0\0\0\x32SFATAL\0C57P03\0Mthe database system is starting up\0\0";
+        assert_eq!(
+            asked_for_tls(starts),
+            "asked for TLS, the server answered: 57P03 the database system is starting up"
+        );
+        assert_eq!(asked_for_tls(b"S"), "encrypts");
+        assert!(asked_for_tls(b"N").contains("does not encrypt"));
+        assert!(asked_for_tls(b"HTTP/1.1 400").contains("none of PostgreSQL's protocol"));
     }
 }
