@@ -62,6 +62,10 @@ impl Message {
     }
 }
 
+/// 3.0.
+pub const PROTOCOL: u32 = 196_608;
+pub const SSL_REQUEST: u32 = 80_877_103;
+
 /// A connection that sends whatever it is told to.
 pub struct RawClient {
     stream: TcpStream,
@@ -100,26 +104,16 @@ impl RawClient {
 
     /// A start-up packet of protocol 3.0.
     pub fn start_up(&mut self, parameters: &[(&str, &str)]) {
-        self.start_up_version(196_608, parameters);
+        self.start_up_version(PROTOCOL, parameters);
     }
 
     pub fn start_up_version(&mut self, version: u32, parameters: &[(&str, &str)]) {
-        let mut body = version.to_be_bytes().to_vec();
-        for (name, value) in parameters {
-            body.extend_from_slice(name.as_bytes());
-            body.push(0);
-            body.extend_from_slice(value.as_bytes());
-            body.push(0);
-        }
-        body.push(0);
-        self.untyped(&body);
+        self.raw(&start_up(version, parameters));
     }
 
     /// A message without a type byte: start-up, SSLRequest, CancelRequest.
     pub fn untyped(&mut self, body: &[u8]) {
-        let mut packet = (body.len() as u32 + 4).to_be_bytes().to_vec();
-        packet.extend_from_slice(body);
-        self.raw(&packet);
+        self.raw(&untyped(body));
     }
 
     pub fn raw(&mut self, bytes: &[u8]) {
@@ -225,6 +219,21 @@ impl RawClient {
             key_data: self.key_data.clone(),
         }
     }
+}
+
+/// Length, body.
+pub fn untyped(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32 + 4).to_be_bytes(), body].concat()
+}
+
+pub fn start_up(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = version.to_be_bytes().to_vec();
+    for (name, value) in parameters {
+        body.extend(string(name));
+        body.extend(string(value));
+    }
+    body.push(0);
+    untyped(&body)
 }
 
 /// Type, length, body.

@@ -91,9 +91,7 @@ fn lengths_that_promise_too_much() {
 #[test]
 fn start_up_packets_in_pieces() {
     let scene = Scene::new("start-pieces");
-    let mut packet = 196_608u32.to_be_bytes().to_vec();
-    packet.extend_from_slice(b"user\0postgres\0database\0postgres\0\0");
-    let packet = [&(packet.len() as u32 + 4).to_be_bytes()[..], &packet].concat();
+    let packet = start_up(PROTOCOL, &[("user", "postgres"), ("database", "postgres")]);
     let mut clients: Vec<RawClient> = (0..10).map(|_| RawClient::open(&scene.server)).collect();
     for byte in &packet {
         clients.iter_mut().for_each(|client| client.raw(&[*byte]));

@@ -90,7 +90,7 @@ fn a_stop_waits_for_no_log_in() {
     let mut half = RawClient::open(&server);
     half.raw(&[0, 0, 0, 60, 0, 3]);
     let mut declined = RawClient::open(&server);
-    declined.untyped(&80_877_103_u32.to_be_bytes());
+    declined.untyped(&SSL_REQUEST.to_be_bytes());
     assert_eq!(declined.read_byte(), Some(b'N'));
     server.signal(Signal::TERM);
     let began = Instant::now();

@@ -12,7 +12,7 @@ use mote_it::certificates::{Authority, ELLIPTIC, RSA, replace};
 use mote_it::clients::{Said, client, program, run_with_input};
 use mote_it::process::await_that;
 use mote_it::server::{TemporaryDirectory, mote_binary};
-use mote_it::wire::{RawClient, query, sqlstate};
+use mote_it::wire::{self, RawClient, query, sqlstate};
 use rustix::process::Signal;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -306,7 +306,7 @@ fn what_is_not_tls_harms_nobody() {
     authority.sign("server", "server", ELLIPTIC);
     let mut server = start("noise", &authority, &["--authentication-timeout", "2s"]);
     let ask = |raw: &mut RawClient| {
-        raw.untyped(&80_877_103u32.to_be_bytes());
+        raw.untyped(&wire::SSL_REQUEST.to_be_bytes());
         assert_eq!(raw.read_byte(), Some(b'S'));
     };
     // Sent before the answer: it would have been read as if it had come encrypted.
@@ -358,7 +358,7 @@ fn encrypted(
         .set_read_timeout(Some(Duration::from_secs(30)))
         .expect("a timeout can be set");
     stream
-        .write_all(&[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f])
+        .write_all(&wire::untyped(&wire::SSL_REQUEST.to_be_bytes()))
         .expect("the server reads");
     let mut answer = [0];
     stream.read_exact(&mut answer).expect("the server answers");
@@ -372,11 +372,9 @@ fn encrypted(
     let name = ServerName::try_from("localhost").expect("a name");
     let connection = ClientConnection::new(config.into(), name).expect("a client");
     let mut stream = StreamOwned::new(connection, stream);
-    let mut packet = vec![0, 3, 0, 0];
-    packet.extend_from_slice(b"user\0postgres\0database\0postgres\0\0");
-    let length = (packet.len() as u32 + 4).to_be_bytes();
+    let parameters = [("user", server.user()), ("database", server.database())];
     stream
-        .write_all(&[&length[..], &packet].concat())
+        .write_all(&wire::start_up(wire::PROTOCOL, &parameters))
         .expect("the server reads");
     stream
 }

@@ -17,7 +17,7 @@ fn start_up_reports_what_drivers_need() {
     let server = TestServer::start("startup");
     let mut client = RawClient::open(&server);
     // As pgjdbc begins: an offer of encryption, then its settings.
-    client.untyped(&80_877_103u32.to_be_bytes());
+    client.untyped(&SSL_REQUEST.to_be_bytes());
     assert_eq!(client.read_byte(), Some(b'N'));
     if !is_oracle() {
         // Debian's PostgreSQL would begin to speak GSSAPI.
