@@ -42,6 +42,8 @@ serve() {
     rm -rf "$directory/data"
     "$counting" serve --data "$directory/data" --listen "127.0.0.1:$port" "$@" 2>"$directory/serve.log" &
     server=$!
+    # Whatever fails behind this, the server does not stay.
+    trap 'kill "$server" 2>/dev/null || true' EXIT
     until psql -h 127.0.0.1 -p "$port" -U postgres -qAtc 'select 1' postgres >/dev/null 2>&1; do
         kill -0 "$server" || { cat "$directory/serve.log" >&2; exit 1; }
         sleep 0.2
@@ -50,6 +52,7 @@ serve() {
 
 # Its counts are written when it ends.
 end() {
+    trap - EXIT
     kill "$server"
     wait "$server" || true
     rm -rf "$directory/data"
